@@ -1,0 +1,40 @@
+// swift-tools-version: 6.3
+
+import PackageDescription
+
+// The house, top-down: a target may use only what stands above it.
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+    .strictMemorySafety(),
+]
+
+func room(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func program(_ name: String, uses dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(of name: String, using dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests",
+        dependencies: [.target(name: name)] + dependencies,
+        swiftSettings: settings
+    )
+}
+
+let package = Package(
+    name: "martlet",
+    targets: [
+        .target(name: "CShims"),
+        room("TokenModel", uses: ["CShims"]),
+        room("TokenStorage", uses: ["TokenModel"]),
+        tests(of: "TokenModel"),
+    ]
+)

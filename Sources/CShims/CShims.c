@@ -1,0 +1,13 @@
+#define _GNU_SOURCE
+#include "CShims.h"
+
+#include <string.h>
+#include <time.h>
+
+void martlet_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
+
+int64_t martlet_boottime_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}

@@ -1,0 +1,56 @@
+/// A name or random id that is not interchangeable with another kind of name.
+package protocol Identifier: RawRepresentable, Hashable, Sendable, Comparable, CustomStringConvertible
+where RawValue == String {
+    init(rawValue: String)
+}
+
+extension Identifier {
+    package init(_ rawValue: String) { self.init(rawValue: rawValue) }
+    package var description: String { self.rawValue }
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// An identifier that is drawn at random and never reused: 128 bits as 32 hexadecimal digits.
+package protocol RandomIdentifier: Identifier {}
+
+extension RandomIdentifier {
+    /// Draws a new id from the system's random source.
+    package static func random() -> Self {
+        var generator = SystemRandomNumberGenerator()
+        let digits = (0..<2).map { _ in
+            let half = String(generator.next() as UInt64, radix: 16)
+            return String(repeating: "0", count: 16 - half.count) + half
+        }
+        return Self(rawValue: digits.joined())
+    }
+}
+
+/// One authorization at a provider, by its name in the configuration.
+package struct AccountID: Identifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// An authorization server together with Martlet's client registration there, by its name in the configuration.
+package struct ProviderID: Identifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// One authorization in a record: drawn anew at import, login or first mint.
+package struct GrantID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// One start of one replica.
+package struct BootID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// One attempt to hold the exclusive right to spend a refresh token.
+package struct ClaimID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}

@@ -1,0 +1,28 @@
+/// The right to use an account's current access token until a moment. Each event loop keeps one per account.
+package struct Pass: Sendable, Equatable {
+    package let account: AccountID
+    package let grant: GrantID
+    /// Which of the grant's token sets this is: what a 401 is compared against.
+    package let generation: Generation
+    /// The kill epoch the record's writer had read.
+    package let stamp: Epoch
+    package let accessToken: Secret
+    /// From this moment on the token must not be written any more.
+    package let usableUntil: BootInstant
+
+    package init(
+        account: AccountID,
+        grant: GrantID,
+        generation: Generation,
+        stamp: Epoch,
+        accessToken: Secret,
+        usableUntil: BootInstant
+    ) {
+        self.account = account
+        self.grant = grant
+        self.generation = generation
+        self.stamp = stamp
+        self.accessToken = accessToken
+        self.usableUntil = usableUntil
+    }
+}

@@ -1,0 +1,38 @@
+/// Why an account has no pass to give. Equal when the codes are equal.
+package struct PassError: Error, Sendable {
+    /// Names of the contract with callers; each is one answer.
+    package enum Code: String, Sendable, CaseIterable {
+        /// No valid token, and the provider can't be reached or says later.
+        case refreshFailed = "refresh_failed"
+        /// The provider refuses Martlet's own client.
+        case providerConfig = "provider_config"
+        /// The refresh token is dead: somebody must sign in again.
+        case reauthorizationRequired = "reauthorization_required"
+        /// No tokens stored yet.
+        case accountEmpty = "account_empty"
+        /// The stored record does not open; it is kept.
+        case accountUnreadable = "account_unreadable"
+        /// The kill switch holds.
+        case killed = "killed"
+        /// The store is out of reach, and a refresh needs it now.
+        case storeLost = "store_lost"
+        /// Too many callers wait already, or one has waited too long.
+        case overloaded = "overloaded"
+    }
+
+    package let code: Code
+    /// For the operator: what failed, on what, what would help. Never a token or anything a provider printed freely.
+    package let message: String
+    /// When trying again may help.
+    package let retryAfter: Duration?
+
+    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfter = retryAfter
+    }
+}
+
+extension PassError: Equatable {
+    package static func == (left: PassError, right: PassError) -> Bool { left.code == right.code }
+}

@@ -1,0 +1,84 @@
+internal import CShims
+
+/// Bytes that must never reach text: access and refresh tokens, client secrets, keys.
+///
+/// Every road to text (interpolation, `dump`, reflection) shows `<redacted>`. The bytes come out only in
+/// ``withUnredacted(_:)``; search for that name to find every reader. Copies of a `Secret` share one buffer,
+/// which is overwritten when the last of them is gone. Equality takes the same time wherever two values differ.
+package struct Secret: Sendable {
+    private let storage: Storage
+
+    /// Copies `bytes`; the caller's own copy is the caller's to forget.
+    package init(_ bytes: some Collection<UInt8>) {
+        self.storage = Storage(bytes)
+    }
+
+    /// Copies the UTF-8 bytes of `text`.
+    package init(_ text: String) {
+        self.init(Array(text.utf8))
+    }
+
+    /// Number of bytes.
+    package var count: Int { self.storage.count }
+
+    package var isEmpty: Bool { self.count == 0 }
+
+    /// Lends the bytes for the duration of `body`; they must not outlive it in anything that is printed or stored.
+    package func withUnredacted<Result, Failure: Error>(
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try self.storage.withBytes(body)
+    }
+}
+
+extension Secret: Equatable {
+    /// Compares in constant time for values of one length.
+    package static func == (left: Secret, right: Secret) -> Bool {
+        guard left.count == right.count else { return false }
+        return left.withUnredacted { left in
+            right.withUnredacted { right in
+                var difference: UInt8 = 0
+                for index in left.indices {
+                    difference |= left[index] ^ right[index]
+                }
+                return difference == 0
+            }
+        }
+    }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Secret {
+    /// Owns the buffer and overwrites it at the end.
+    ///
+    /// `@unchecked Sendable`: the buffer is written once, in `init`, before the reference is shared, and read only
+    /// afterwards; `deinit` runs when nobody else holds the reference.
+    @safe
+    private final class Storage: @unchecked Sendable {
+        private let buffer: UnsafeMutableBufferPointer<UInt8>
+
+        var count: Int { unsafe self.buffer.count }
+
+        init(_ bytes: some Collection<UInt8>) {
+            let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
+            _ = unsafe buffer.initialize(fromContentsOf: bytes)
+            unsafe self.buffer = buffer
+        }
+
+        deinit {
+            if let base = unsafe self.buffer.baseAddress {
+                unsafe martlet_zero(base, self.buffer.count)
+            }
+            unsafe self.buffer.deallocate()
+        }
+
+        func withBytes<Result, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+            try body(unsafe self.buffer.span)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package import TokenModel
+
+/// All that is kept of one account: the tokens, what they belong to, and who is about to spend the refresh token.
+package struct AccountRecord: Equatable, Sendable {
+    /// New at import, login or first mint.
+    package var grant: GrantID
+    /// +1 with each committed token set.
+    package var generation: Generation
+    /// `nil` once the tokens were forgotten.
+    package var tokens: TokenSet?
+    /// The kill epoch that the writer of the tokens had read.
+    package var stamp: Epoch
+    /// Whom the tokens were made for; nothing is sent to anyone else.
+    package var binding: Binding
+    /// Stands beside the tokens while a flight runs.
+    package var claim: Claim?
+    /// What the last flights without success left behind, shared by all replicas. Reset by each committed token set.
+    package var trouble: Trouble?
+    /// When this generation was committed.
+    package var refreshedAt: WallTime?
+
+    package init(
+        grant: GrantID,
+        generation: Generation,
+        tokens: TokenSet?,
+        stamp: Epoch,
+        binding: Binding,
+        claim: Claim? = nil,
+        trouble: Trouble? = nil,
+        refreshedAt: WallTime? = nil
+    ) {
+        self.grant = grant
+        self.generation = generation
+        self.tokens = tokens
+        self.stamp = stamp
+        self.binding = binding
+        self.claim = claim
+        self.trouble = trouble
+        self.refreshedAt = refreshedAt
+    }
+}
+
+extension AccountRecord {
+    /// The provider, token endpoint origin (`https://host:port`) and client id that the tokens were made for.
+    package struct Binding: Hashable, Sendable {
+        package var provider: ProviderID
+        package var tokenEndpointOrigin: String
+        package var clientID: String
+
+        package init(provider: ProviderID, tokenEndpointOrigin: String, clientID: String) {
+            self.provider = provider
+            self.tokenEndpointOrigin = tokenEndpointOrigin
+            self.clientID = clientID
+        }
+    }
+
+    /// A replica's exclusive right to spend the refresh token.
+    package struct Claim: Hashable, Sendable {
+        package var boot: BootID
+        package var id: ClaimID
+        /// How long it stands; each reader counts from its own first sight of it.
+        package var standsFor: Duration
+
+        package init(boot: BootID, id: ClaimID, standsFor: Duration) {
+            self.boot = boot
+            self.id = id
+            self.standsFor = standsFor
+        }
+    }
+
+    /// Why this generation could not be refreshed.
+    package struct Trouble: Equatable, Sendable {
+        /// Whether the refresh token may have been redeemed without us learning the answer.
+        package enum Spent: String, Sendable { case no, maybe }
+
+        /// Flights without success for this generation.
+        package var tries: Int
+        package var spent: Spent
+        /// How long nobody tries again; each reader counts from its own first sight of it.
+        package var retryIn: Duration
+        /// Set when trying again can't help: the grant is dead.
+        package var dead: Bool
+        /// The provider's error code or ours (`[a-z_.-]{1,64}`); shown to operators.
+        package var reason: String
+
+        package init(tries: Int, spent: Spent, retryIn: Duration, dead: Bool, reason: String) {
+            self.tries = tries
+            self.spent = spent
+            self.retryIn = retryIn
+            self.dead = dead
+            self.reason = reason
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package import TokenModel
+
+/// What a store could not do. Equal when the codes are equal.
+package struct StoreError: Error, Sendable {
+    package enum Code: String, Sendable {
+        /// The record is not at the expected version; ``StoreError/current`` is what is there (`nil`: nothing).
+        case conflict
+        /// No answer within the time; a write may or may not stand.
+        case unreachable
+        /// The store answers and can't write: a full disk, read-only, lost rights.
+        case unwritable
+        /// The record, or the whole store, does not open with this key ring, or is not what its place says.
+        case unreadable
+        /// A value over 64 KiB, a limit below 1, a version that does not grow.
+        case invalid
+    }
+
+    package let code: Code
+    /// For the operator: what failed, on what, what would help.
+    package let message: String
+    package let current: StoredRecord?
+
+    package init(_ code: Code, _ message: String, current: StoredRecord? = nil) {
+        self.code = code
+        self.message = message
+        self.current = current
+    }
+
+    package static func conflict(_ current: StoredRecord?) -> StoreError {
+        StoreError(.conflict, "the record was changed by another writer", current: current)
+    }
+}
+
+extension StoreError: Equatable {
+    package static func == (left: StoreError, right: StoreError) -> Bool { left.code == right.code }
+}
