@@ -77,7 +77,9 @@ extension Secret {
             unsafe self.buffer.deallocate()
         }
 
-        func withBytes<Result, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        func withBytes<Result, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure)
+            -> Result
+        {
             try body(unsafe self.buffer.span)
         }
     }

@@ -11,12 +11,16 @@ package struct WallTime: Hashable, Comparable, Sendable {
 
     /// Saturates at both ends.
     package func advanced(by duration: Duration) -> WallTime {
-        let (sum, overflow) = self.millisecondsSince1970.addingReportingOverflow(duration.clampedNanoseconds / 1_000_000)
+        let (sum, overflow) = self.millisecondsSince1970.addingReportingOverflow(
+            duration.clampedNanoseconds / 1_000_000
+        )
         return WallTime(millisecondsSince1970: overflow ? (duration < .zero ? .min : .max) : sum)
     }
 
     package func duration(to other: WallTime) -> Duration {
-        let (difference, overflow) = other.millisecondsSince1970.subtractingReportingOverflow(self.millisecondsSince1970)
+        let (difference, overflow) = other.millisecondsSince1970.subtractingReportingOverflow(
+            self.millisecondsSince1970
+        )
         return .milliseconds(overflow ? (other > self ? .max : .min) : difference)
     }
 }

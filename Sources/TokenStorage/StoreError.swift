@@ -1,5 +1,3 @@
-package import TokenModel
-
 /// What a store could not do. Equal when the codes are equal.
 package struct StoreError: Error, Sendable {
     package enum Code: String, Sendable {
