@@ -31,9 +31,13 @@ func tests(of name: String, using dependencies: [Target.Dependency] = []) -> Tar
 
 let package = Package(
     name: "martlet",
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2")
+    ],
     targets: [
         .target(name: "CShims"),
         room("TokenModel", uses: ["CShims"]),
+        room("HTTPWire", uses: [.product(name: "NIOCore", package: "swift-nio")]),
         room("TokenStorage", uses: ["TokenModel"]),
         tests(of: "TokenModel"),
     ]

@@ -1,0 +1,96 @@
+package import NIOCore
+
+/// Frames a body on its way out, and refuses what its framing does not allow: the last guard against a second message
+/// hidden in the first.
+package struct BodyEncoder: Sendable {
+    private let framing: BodyFraming
+    private var left: Int
+    /// The end has been written.
+    package private(set) var isEnded = false
+
+    package init(_ framing: BodyFraming) {
+        self.framing = framing
+        self.left =
+            switch framing {
+            case .none: 0
+            case .length(let length): length
+            case .chunked, .untilClose: .max
+            }
+    }
+
+    /// What stands before and behind `count` bytes of content.
+    package enum Frame: Equatable, Sendable {
+        /// The bytes go as they are.
+        case plain
+        /// A chunk: this before, CRLF behind.
+        case chunk(before: ByteBuffer)
+        /// They must not go at all: the message would be longer than its head says.
+        case refused
+    }
+
+    /// - Parameter count: at least 1.
+    package mutating func frame(_ count: Int, allocator: ByteBufferAllocator) -> Frame {
+        guard !self.isEnded, count <= self.left else { return .refused }
+        guard case .chunked = self.framing else {
+            self.left -= count
+            return .plain
+        }
+        var before = allocator.buffer(capacity: 18)
+        before.writeHexadecimal(count)
+        before.writeLineEnd()
+        return .chunk(before: before)
+    }
+
+    /// What the end looks like.
+    package enum End: Equatable, Sendable {
+        /// Nothing is written.
+        case silent
+        /// The last chunk, with trailers or without.
+        case lastChunk
+        /// The end of the connection tells it.
+        case close
+        /// Less came than the head says: the connection must be aborted, never ended cleanly.
+        case short
+    }
+
+    package mutating func end() -> End {
+        guard !self.isEnded else { return .silent }
+        self.isEnded = true
+        return switch self.framing {
+        case .none: .silent
+        case .length: self.left == 0 ? .silent : .short
+        case .chunked: .lastChunk
+        case .untilClose: .close
+        }
+    }
+}
+
+extension ByteBuffer {
+    package mutating func writeLineEnd() {
+        self.writeInteger(0x0D0A as UInt16)
+    }
+
+    mutating func writeHexadecimal(_ value: Int) {
+        var shift = max(0, (Int.bitWidth - value.leadingZeroBitCount - 1) / 4 * 4)
+        while shift >= 0 {
+            let digit = UInt8(truncatingIfNeeded: value >> shift & 0x0F)
+            self.writeInteger(digit < 10 ? 0x30 + digit : 0x57 + digit)
+            shift -= 4
+        }
+    }
+
+    mutating func writeDecimal(_ value: Int) {
+        guard value >= 10 else {
+            self.writeInteger(0x30 + UInt8(truncatingIfNeeded: value))
+            return
+        }
+        self.writeDecimal(value / 10)
+        self.writeInteger(0x30 + UInt8(truncatingIfNeeded: value % 10))
+    }
+
+    /// Copies `range` of `source`, counted from its reader index.
+    mutating func write(_ range: ByteRange, of source: ByteBuffer) {
+        guard let slice = source.getSlice(at: source.readerIndex + range.lower, length: range.count) else { return }
+        self.writeImmutableBuffer(slice)
+    }
+}

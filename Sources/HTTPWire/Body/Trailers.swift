@@ -1,0 +1,13 @@
+package import NIOCore
+
+/// The field lines behind the last chunk (RFC 9112 §7.1.2), checked for their syntax.
+package struct Trailers: Equatable, Sendable {
+    /// The lines with the final empty line; ranges count from its reader index.
+    package let bytes: ByteBuffer
+    package let fields: [Field]
+
+    init(bytes: ByteBuffer, fields: [Field]) {
+        self.bytes = bytes
+        self.fields = fields
+    }
+}

@@ -1,0 +1,81 @@
+// The character classes of RFC 9110 §5.6.2 and RFC 3986 as bit sets: no table in memory, no branch per class.
+
+extension UInt8 {
+    static var carriageReturn: UInt8 { 0x0D }
+    static var lineFeed: UInt8 { 0x0A }
+    static var tab: UInt8 { 0x09 }
+    static var space: UInt8 { 0x20 }
+    static var colon: UInt8 { 0x3A }
+    static var semicolon: UInt8 { 0x3B }
+    static var comma: UInt8 { 0x2C }
+    static var slash: UInt8 { 0x2F }
+    static var backslash: UInt8 { 0x5C }
+    static var percent: UInt8 { 0x25 }
+    static var dot: UInt8 { 0x2E }
+    static var question: UInt8 { 0x3F }
+    static var quote: UInt8 { 0x22 }
+    static var equals: UInt8 { 0x3D }
+    static var underscore: UInt8 { 0x5F }
+
+    /// `tchar`: ``!#$%&'*+-.^_`|~``, digits and letters.
+    package var isToken: Bool {
+        // Bits 0x21 0x23–0x27 0x2A 0x2B 0x2D 0x2E 0x30–0x39; then 0x41–0x5A 0x5E–0x7A 0x7C 0x7E.
+        let set: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return self < 128 && (set >> UInt64(self & 63)) & 1 == 1
+    }
+
+    /// What a field value may hold: visible ASCII, space, tab and 0x80–0xFF.
+    package var isFieldValue: Bool { self >= 0x20 && self != 0x7F || self == .tab }
+
+    /// Visible ASCII.
+    package var isVisible: Bool { self > 0x20 && self < 0x7F }
+
+    package var isDigit: Bool { self &- 0x30 < 10 }
+
+    /// What stands in a registered name or an IPv4 address; the sub-delimiters of RFC 3986 are left out on purpose.
+    var isHostName: Bool {
+        self.isDigit || self.lowercased &- 0x61 < 26 || self == 0x2D || self == .dot || self == .underscore
+            || self == 0x7E
+    }
+
+    /// ASCII letters in lower case, all else as it is.
+    package var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
+
+    /// The value of a hexadecimal digit.
+    package var hexValue: UInt8? {
+        if self.isDigit { return self &- 0x30 }
+        let letter = self.lowercased
+        return letter &- 0x61 < 6 ? letter &- 0x57 : nil
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the bytes of `range` are `text`, which is in lower case, without regard to case.
+    package func matches(_ range: ByteRange, _ text: StaticString) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        return text.withUTF8Buffer { text in
+            for index in 0..<text.count {
+                guard unsafe self[range.lower + index].lowercased == text[index] else { return false }
+            }
+            return true
+        }
+    }
+
+    /// Whether the bytes of `range` are `bytes`, which are in lower case, without regard to case.
+    package func matches(_ range: ByteRange, lowercase bytes: [UInt8]) -> Bool {
+        guard range.count == bytes.count else { return false }
+        for index in bytes.indices where self[range.lower + index].lowercased != bytes[index] {
+            return false
+        }
+        return true
+    }
+
+    /// `range` without spaces and tabs at both ends.
+    func trimmed(_ range: ByteRange) -> ByteRange {
+        var lower = range.lower
+        var upper = range.upper
+        while lower < upper, self[lower] == .space || self[lower] == .tab { lower += 1 }
+        while lower < upper, self[upper - 1] == .space || self[upper - 1] == .tab { upper -= 1 }
+        return ByteRange(lower, upper)
+    }
+}

@@ -1,0 +1,62 @@
+/// What the `Connection` fields of a head say (RFC 9110 §7.6.1).
+struct ConnectionOptions {
+    private(set) var close = false
+    private(set) var keepAlive = false
+
+    /// Reads the options of all `Connection` fields, and marks the fields they name as stripped.
+    ///
+    /// - Throws: ``WireError/Code/badRequest`` when one names a field that must not go away.
+    init(_ fields: inout [Field], in bytes: Span<UInt8>) throws(WireError) {
+        for index in fields.indices where fields[index].known == .connection {
+            for option in bytes.listMembers(fields[index].value) {
+                if bytes.matches(option, "close") {
+                    self.close = true
+                } else if bytes.matches(option, "keep-alive") {
+                    self.keepAlive = true
+                } else {
+                    try Self.strip(option, from: &fields, in: bytes)
+                }
+            }
+        }
+    }
+
+    private static func strip(
+        _ option: ByteRange,
+        from fields: inout [Field],
+        in bytes: Span<UInt8>
+    ) throws(WireError) {
+        for position in option.lower..<option.upper where !bytes[position].isToken {
+            throw .bad("a Connection option is not a token")
+        }
+        guard !KnownField(option, in: bytes).isProtected else {
+            throw .bad("a Connection option names a protected field")
+        }
+        for index in fields.indices where bytes.equal(fields[index].name, option) {
+            fields[index].isStripped = true
+        }
+    }
+}
+
+extension Span<UInt8> {
+    /// The non-empty members of a comma-separated list (RFC 9110 §5.6.1), trimmed.
+    func listMembers(_ range: ByteRange) -> [ByteRange] {
+        var members: [ByteRange] = []
+        var start = range.lower
+        for position in range.lower...range.upper where position == range.upper || self[position] == .comma {
+            let member = self.trimmed(ByteRange(start, position))
+            if !member.isEmpty { members.append(member) }
+            start = position + 1
+        }
+        return members
+    }
+
+    /// Whether two ranges hold the same bytes without regard to case.
+    func equal(_ left: ByteRange, _ right: ByteRange) -> Bool {
+        guard left.count == right.count else { return false }
+        for offset in 0..<left.count
+        where self[left.lower + offset].lowercased != self[right.lower + offset].lowercased {
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,34 @@
+/// Finds where a head ends, over any number of pieces, looking at each byte once.
+///
+/// It takes only CRLF for a line's end, and says so at once when it sees another: a peer that ends lines otherwise would
+/// never be heard to finish.
+struct HeadScanner {
+    /// How many bytes have been looked at.
+    private(set) var scanned = 0
+    private var lineStart = 0
+    /// The end of the first line (behind its CRLF), once it is there.
+    private(set) var firstLineEnd: Int?
+
+    /// The number of bytes up to and with the empty line, or `nil` while it has not come.
+    mutating func end(in bytes: Span<UInt8>, limit: Int) throws(WireError) -> Int? {
+        let available = min(bytes.count, limit)
+        var index = self.scanned
+        while index < available {
+            if bytes[index] == .lineFeed {
+                guard index > 0, bytes[index - 1] == .carriageReturn else { throw .bad("a line ends with a bare LF") }
+                guard index < 2 || bytes[index - 2] != .carriageReturn else { throw .bad("a line ends with CR CR LF") }
+                let line = self.lineStart
+                self.lineStart = index + 1
+                if self.firstLineEnd == nil {
+                    self.firstLineEnd = index + 1
+                } else if index - line == 1 {
+                    self.scanned = index + 1
+                    return index + 1
+                }
+            }
+            index += 1
+        }
+        self.scanned = index
+        return nil
+    }
+}

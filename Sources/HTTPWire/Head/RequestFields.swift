@@ -1,0 +1,60 @@
+/// What the fields of a request mean together: host, expectation, and which of them stay here.
+struct RequestFields {
+    private(set) var host = ByteRange.empty
+    private(set) var expectsContinue = false
+
+    /// Marks as stripped what never goes upstream: the caller's credentials, `Martlet-*`, `Host`, `Expect` and what
+    /// tells of the caller's address.
+    ///
+    /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled, malformed or not that of an absolute
+    ///   target, or where credentials are doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
+    init(
+        _ fields: inout [Field],
+        in bytes: Span<UInt8>,
+        target: RequestTarget,
+        minorVersion: UInt8
+    ) throws(WireError) {
+        var hasHost = false
+        var hasAuthorization = false
+        for index in fields.indices {
+            let value = fields[index].value
+            switch fields[index].known {
+            case .host:
+                guard !hasHost else { throw .bad("more than one Host") }
+                hasHost = true
+                try HostField.check(value, in: bytes)
+                self.host = value
+            case .expect:
+                guard bytes.matches(value, "100-continue") else {
+                    throw WireError(.expectationFailed, "an expectation other than 100-continue")
+                }
+                self.expectsContinue = true
+            case .authorization:
+                guard !hasAuthorization else { throw .bad("more than one Authorization") }
+                hasAuthorization = true
+                try Self.requireASCII(value, in: bytes)
+            case .martlet:
+                for other in fields.indices[..<index]
+                where fields[other].known == .martlet && bytes.equal(fields[other].name, fields[index].name) {
+                    throw .bad("more than one Martlet field of a name")
+                }
+                try Self.requireASCII(value, in: bytes)
+            case .forwarding: break
+            default: continue
+            }
+            fields[index].isStripped = true
+        }
+        guard hasHost || minorVersion == 0 else { throw .bad("no Host") }
+        if let authority = target.authority {
+            try HostField.check(authority, in: bytes)
+            guard !hasHost || bytes.equal(authority, self.host) else { throw .bad("Host is not the target's host") }
+            self.host = authority
+        }
+    }
+
+    private static func requireASCII(_ value: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
+        for position in value.lower..<value.upper where bytes[position] >= 0x80 {
+            throw .bad("bytes above 0x7F in a field that is read here")
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package import NIOCore
+
+/// A request's head: its bytes and where everything stands in them. Made only by ``RequestHeadParser``, so whoever holds
+/// one holds a request that was judged whole.
+package struct RequestHead: Sendable {
+    /// The whole head with its final empty line; ranges count from its reader index.
+    package let bytes: ByteBuffer
+    package let method: HTTPMethod
+    package let methodName: ByteRange
+    package let target: RequestTarget
+    /// 1 for HTTP/1.1, 0 for HTTP/1.0.
+    package let minorVersion: UInt8
+    package let fields: [Field]
+    package let body: BodyFraming
+    /// The host the request names, by `Host` or by an absolute target, with its port; empty where HTTP/1.0 names none.
+    package let host: ByteRange
+    /// The caller keeps the connection open for another request.
+    package let keepsAlive: Bool
+    /// The caller waits for a 100 before it sends the body (RFC 9110 §10.1.1).
+    package let expectsContinue: Bool
+
+    /// The host without its port.
+    package var hostName: ByteRange {
+        HostField.name(of: self.host, in: self.bytes.readableBytesUInt8Span)
+    }
+}

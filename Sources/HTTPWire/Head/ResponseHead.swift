@@ -1,0 +1,19 @@
+package import NIOCore
+
+/// An answer's head: its bytes and where everything stands in them. Made only by ``ResponseHeadParser``.
+package struct ResponseHead: Sendable {
+    /// The whole head with its final empty line; ranges count from its reader index.
+    package let bytes: ByteBuffer
+    package let status: Int
+    /// From behind `HTTP/1.x ` to the end of the line with its CRLF: code and reason.
+    package let statusLine: ByteRange
+    package let fields: [Field]
+    package let body: BodyFraming
+    /// What `Content-Length` says of an answer that has no body here (HEAD, 304): it passes.
+    package let describedLength: Int?
+    /// The connection serves another request after this one.
+    package let keepsAlive: Bool
+
+    /// 1xx: another head follows.
+    package var isInterim: Bool { self.status < 200 }
+}

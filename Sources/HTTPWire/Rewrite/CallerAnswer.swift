@@ -1,0 +1,67 @@
+package import NIOCore
+
+/// Writes an upstream's answer head for a caller: fields of the connection go, the rest passes byte for byte.
+package enum CallerAnswer {
+    /// - Parameters:
+    ///   - framing: of the body as it will be sent to this caller.
+    ///   - close: adds `Connection: close`.
+    ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
+    ///   - extra: whole lines to add.
+    package static func head(
+        of answer: ResponseHead,
+        framing: BodyFraming,
+        close: Bool,
+        keepAlive: Bool = false,
+        extra: StaticString = "",
+        room: Int = 0,
+        allocator: ByteBufferAllocator
+    ) -> ByteBuffer {
+        let source = answer.bytes
+        var head = allocator.buffer(capacity: source.readableBytes + 80 + extra.utf8CodeUnitCount + room)
+        head.writeStaticString("HTTP/1.1 ")
+        if answer.statusLine.count == 5 {
+            // A status line without a reason still has the space before it.
+            head.write(ByteRange(answer.statusLine.lower, answer.statusLine.lower + 3), of: source)
+            head.writeStaticString(" \r\n")
+        } else {
+            head.write(answer.statusLine, of: source)
+        }
+        head.writePassing(answer.fields, of: source) { !$0.isStripped }
+        head.writeFraming(framing, isRequest: false, method: .other)
+        if let length = answer.describedLength {
+            head.writeFraming(.length(length), isRequest: false, method: .other)
+        }
+        if close { head.writeStaticString("Connection: close\r\n") }
+        if keepAlive { head.writeStaticString("Connection: keep-alive\r\n") }
+        head.writeStaticString(extra)
+        head.writeLineEnd()
+        return head
+    }
+
+    /// The end of a chunked body with the trailers that may pass: none that frames, routes or authenticates.
+    package static func lastChunk(_ trailers: Trailers?, allocator: ByteBufferAllocator) -> ByteBuffer {
+        var end = allocator.buffer(capacity: 5 + (trailers?.bytes.readableBytes ?? 0))
+        end.writeStaticString("0\r\n")
+        if let trailers {
+            end.writePassing(trailers.fields, of: trailers.bytes) { !$0.isStripped && !$0.known.isProtected }
+        }
+        end.writeLineEnd()
+        return end
+    }
+}
+
+extension ByteBuffer {
+    /// Copies the lines that pass as they stand, neighbours in one run.
+    mutating func writePassing(_ fields: [Field], of source: ByteBuffer, where passes: (Field) -> Bool) {
+        var runStart = 0
+        var runEnd = 0
+        for field in fields where passes(field) {
+            if field.line.lower != runEnd {
+                if runEnd > runStart { self.write(ByteRange(runStart, runEnd), of: source) }
+                runStart = field.line.lower
+            }
+            runEnd = field.line.upper
+        }
+        if runEnd > runStart { self.write(ByteRange(runStart, runEnd), of: source) }
+    }
+}
