@@ -39,6 +39,14 @@ let package = Package(
         room("TokenModel", uses: ["CShims"]),
         room("HTTPWire", uses: [.product(name: "NIOCore", package: "swift-nio")]),
         room("TokenStorage", uses: ["TokenModel"]),
+        room(
+            "Proxy",
+            uses: [
+                "HTTPWire", "TokenModel",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         tests(of: "TokenModel"),
     ]
 )

@@ -1,0 +1,213 @@
+/// One request and its answer: what happens next, decided without touching a connection.
+///
+///     idle ──begin──▶ connecting ──connected, pass good──▶ sending ──answer's head──▶ answering ──end──▶ idle
+///       │               ▲   │ ▲                             │  │
+///       └─begin─▶ parked┘   │ └──stale connection, once─────┘  └─dead token, body kept─▶ judging
+///                   ▲       │                                                              │  │
+///                   └─pass lapsed                        connecting ◀──newer pass (replay)─┘  └─no newer pass─▶ answering
+///
+/// From every state but `idle` an own answer or the caller's leaving goes to `idle`. Each event returns what must be
+/// done about it, once; what is not possible in a state poisons the machine, and the shell closes both sides.
+struct ExchangeMachine: ~Copyable {
+    /// What has been spent of the second chances a request has.
+    private struct Attempts {
+        var isReplay = false
+        var isRetry = false
+        var lapses = 0
+    }
+
+    private enum State {
+        case idle
+        case parked(Attempts)
+        case connecting(Attempts)
+        case sending(Attempts, isReused: Bool)
+        /// A dead token's answer is held back while the account is refreshed.
+        case judging(Attempts, isHeldAnswerLost: Bool)
+        case answering
+        case poisoned
+    }
+
+    /// Where the exchange stands, for those who feed it and for the sweep.
+    enum Phase { case idle, parked, connecting, sending, judging, answering, poisoned }
+
+    private var state = State.idle
+
+    var phase: Phase {
+        switch self.state {
+        case .idle: .idle
+        case .parked: .parked
+        case .connecting: .connecting
+        case .sending: .sending
+        case .judging: .judging
+        case .answering: .answering
+        case .poisoned: .poisoned
+        }
+    }
+}
+
+// MARK: - Before an answer
+
+extension ExchangeMachine {
+    enum Begin: Equatable { case connect, park, fail }
+
+    mutating func begin(hasPass: Bool) -> Begin {
+        guard case .idle = self.state else { return self.poison(.fail) }
+        self.state = hasPass ? .connecting(Attempts()) : .parked(Attempts())
+        return hasPass ? .connect : .park
+    }
+
+    enum PassArrived: Equatable { case connect, replay, passHeldAnswer, answerReset, ignore }
+
+    /// - Parameter isNewer: than the one that was refused; meaningless where none was.
+    mutating func passArrived(isNewer: Bool) -> PassArrived {
+        switch self.state {
+        case .parked(let attempts):
+            self.state = .connecting(attempts)
+            return .connect
+        case .judging(var attempts, let isLost):
+            guard isNewer else {
+                self.state = isLost ? .idle : .answering
+                return isLost ? .answerReset : .passHeldAnswer
+            }
+            attempts.isReplay = true
+            self.state = .connecting(attempts)
+            return .replay
+        case .idle, .connecting, .sending, .answering, .poisoned:
+            return .ignore
+        }
+    }
+
+    enum Failed: Equatable { case answer, ignore }
+
+    /// No pass is to be had, or no connection.
+    mutating func failed() -> Failed {
+        switch self.state {
+        case .parked, .judging, .connecting:
+            self.state = .idle
+            return .answer
+        case .idle, .sending, .answering, .poisoned:
+            return .ignore
+        }
+    }
+
+    enum Lapsed: Equatable { case park, answer, fail }
+
+    /// A connection is there, and the pass is not any more.
+    mutating func lapsed() -> Lapsed {
+        guard case .connecting(var attempts) = self.state else { return self.poison(.fail) }
+        attempts.lapses += 1
+        guard attempts.lapses <= 3 else {
+            self.state = .idle
+            return .answer
+        }
+        self.state = .parked(attempts)
+        return .park
+    }
+
+    /// The authorized head was handed to a connection.
+    mutating func sent(onReused isReused: Bool) {
+        guard case .connecting(let attempts) = self.state else {
+            return self.poison(())
+        }
+        self.state = .sending(attempts, isReused: isReused)
+    }
+}
+
+// MARK: - The answer
+
+extension ExchangeMachine {
+    /// What is known of an answer whose head has come.
+    struct Answer: Equatable {
+        /// It says that the token is dead.
+        var isDeadToken: Bool
+        /// All of the request's body that was taken is still there to be sent again.
+        var isBodyKept: Bool
+    }
+
+    enum Answered: Equatable {
+        case pass
+        /// It is the answer to a replay, and says again that the token is dead.
+        case passMarkedReplayed
+        /// Hold it back and have the account refreshed.
+        case hold
+        /// It goes on, since the body can't be sent again; the next request shall find a fresh token.
+        case passAndRefresh
+        case fail
+    }
+
+    mutating func answered(_ answer: Answer) -> Answered {
+        guard case .sending(let attempts, _) = self.state else { return self.poison(.fail) }
+        if answer.isDeadToken, !attempts.isReplay, answer.isBodyKept {
+            self.state = .judging(attempts, isHeldAnswerLost: false)
+            return .hold
+        }
+        self.state = .answering
+        guard answer.isDeadToken else { return .pass }
+        return attempts.isReplay ? .passMarkedReplayed : .passAndRefresh
+    }
+
+    enum Lost: Equatable {
+        /// Once more on a new connection.
+        case retry
+        case answerReset
+        /// Response bytes went out: the caller must see that the answer is not whole.
+        case abortCaller
+        case ignore
+    }
+
+    /// The upstream connection is gone before the answer's end.
+    ///
+    /// - Parameter mayRepeat: the method is idempotent, the body kept, and no byte of an answer came.
+    mutating func upstreamLost(mayRepeat: Bool) -> Lost {
+        switch self.state {
+        case .sending(var attempts, let isReused):
+            guard isReused, mayRepeat, !attempts.isRetry else {
+                self.state = .idle
+                return .answerReset
+            }
+            attempts.isRetry = true
+            self.state = .connecting(attempts)
+            return .retry
+        case .judging(let attempts, _):
+            self.state = .judging(attempts, isHeldAnswerLost: true)
+            return .ignore
+        case .answering:
+            self.state = .idle
+            return .abortCaller
+        case .idle, .parked, .connecting, .poisoned:
+            return .ignore
+        }
+    }
+
+    enum Ended: Equatable { case finish, fail }
+
+    /// The answer is whole.
+    mutating func answerEnded() -> Ended {
+        guard case .answering = self.state else { return self.poison(.fail) }
+        self.state = .idle
+        return .finish
+    }
+
+    /// The upstream's bytes are not HTTP, or it took too long.
+    ///
+    /// - Returns: whether the caller can still be told; else its connection must be aborted.
+    mutating func upstreamFailed() -> Bool {
+        switch self.state {
+        case .sending, .connecting, .parked, .judging:
+            self.state = .idle
+            return true
+        case .idle, .answering, .poisoned:
+            self.state = .idle
+            return false
+        }
+    }
+
+    /// The caller's connection is gone, or must go.
+    mutating func abandoned() { self.state = .idle }
+
+    private mutating func poison<Action>(_ action: Action) -> Action {
+        assertionFailure("an event that this state does not know")
+        self.state = .poisoned
+        return action
+    }
+}

@@ -1,0 +1,41 @@
+import NIOCore
+
+/// The part of a request's body that was taken from the caller, kept so that it can be sent (again).
+struct KeptBody {
+    private let limit: Int
+    private(set) var bytes: ByteBuffer?
+    /// The route's limit was passed while the body was being sent: it can't be sent again.
+    private(set) var isDropped = false
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var count: Int { self.bytes?.readableBytes ?? 0 }
+
+    /// Whether another piece should be taken before anything can be sent.
+    var hasRoom: Bool { self.count < self.limit }
+
+    /// Later pieces are copied behind the first, so that many small ones don't hold a read buffer each.
+    ///
+    /// - Parameter isSent: the piece has gone upstream, so that it may be dropped where there is no room.
+    mutating func keep(_ piece: ByteBuffer, isSent: Bool) {
+        guard !self.isDropped else { return }
+        guard !isSent || self.count + piece.readableBytes <= self.limit else { return self.drop() }
+        if self.bytes == nil {
+            self.bytes = piece
+        } else {
+            self.bytes?.writeImmutableBuffer(piece)
+        }
+    }
+
+    /// After what was kept has been sent: more than the limit is not kept on.
+    mutating func trim() {
+        if self.count > self.limit { self.drop() }
+    }
+
+    private mutating func drop() {
+        self.isDropped = true
+        self.bytes = nil
+    }
+}

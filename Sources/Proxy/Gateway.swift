@@ -1,0 +1,68 @@
+import HTTPWire
+import NIOCore
+import TokenModel
+
+/// The gateway's decisions on one event loop: pure reads of tables that the loop owns.
+///
+/// A request comes to ``decide(_:)`` once. When its upstream connection is ready, ``authorize(_:_:)`` puts the token in,
+/// in the same tick as the write: what is checked there holds for the bytes that leave.
+struct Gateway {
+    let table: RouteTable
+    /// One per account, in the table's order.
+    private(set) var slots: [PassSlot]
+
+    init(_ table: RouteTable) {
+        self.table = table
+        self.slots = table.slots.map { PassSlot(account: $0.account, injections: $0.injections) }
+    }
+
+    enum Decision {
+        /// The account's pass is there.
+        case forward(RouteTable.Match)
+        /// The request must wait for a pass.
+        case wait(RouteTable.Match)
+        case answer(GatewayError)
+    }
+
+    func decide(_ request: RequestHead) -> Decision {
+        guard let match = self.table.match(request) else {
+            return .answer(GatewayError(.noRoute, "no route matches the host and path; see the routes of martlet.yaml"))
+        }
+        return self.slots[self.table.routes[match.route].slot].pass == nil ? .wait(match) : .forward(match)
+    }
+
+    /// A head that may go upstream, or `nil` when the pass has gone or ended in the meantime.
+    func authorize(_ head: consuming ByteBuffer, _ route: Int) -> AuthorizedHead? {
+        let route = self.table.routes[route]
+        let slot = self.slots[route.slot]
+        guard let pass = slot.pass, let line = slot.line(route.line, at: .now) else { return nil }
+        return AuthorizedHead(head, injecting: line, of: pass)
+    }
+
+    mutating func follow(_ event: PassEvent) {
+        switch event {
+        case .installed(let pass):
+            guard let index = self.slots.firstIndex(where: { $0.account == pass.account }) else { return }
+            self.slots[index].install(pass)
+        case .dropped(let account):
+            guard let index = self.slots.firstIndex(where: { $0.account == account }) else { return }
+            self.slots[index].clear()
+        }
+    }
+}
+
+/// A request head with its token in. It can be made only by ``Gateway/authorize(_:_:)`` and sent only once.
+struct AuthorizedHead: ~Copyable {
+    private let bytes: ByteBuffer
+    /// Which token set it carries.
+    let token: Refused
+
+    fileprivate init(_ head: consuming ByteBuffer, injecting line: ByteBuffer, of pass: Pass) {
+        var bytes = head
+        bytes.writeImmutableBuffer(line)
+        self.bytes = bytes
+        self.token = Refused(pass)
+    }
+
+    consuming func open() -> ByteBuffer { self.bytes }
+}

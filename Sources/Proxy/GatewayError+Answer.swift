@@ -1,0 +1,119 @@
+import HTTPWire
+import NIOCore
+import TokenModel
+
+extension GatewayError {
+    /// Status code and reason phrase.
+    package var status: (code: Int, reason: StaticString) {
+        switch self.code {
+        case .badRequest: (400, "Bad Request")
+        case .noRoute: (404, "Not Found")
+        case .methodNotAllowed: (405, "Method Not Allowed")
+        case .bodyTimeout: (408, "Request Timeout")
+        case .targetTooLong: (414, "URI Too Long")
+        case .expectationFailed: (417, "Expectation Failed")
+        case .headTooLarge: (431, "Request Header Fields Too Large")
+        case .notImplemented: (501, "Not Implemented")
+        case .upstreamUnreachable, .upstreamReset, .upstreamInvalid, .providerConfig: (502, "Bad Gateway")
+        case .refreshFailed, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed, .storeLost,
+            .overloaded:
+            (503, "Service Unavailable")
+        case .upstreamTimeout: (504, "Gateway Timeout")
+        case .versionUnsupported: (505, "HTTP Version Not Supported")
+        }
+    }
+
+    /// One line that says what happened, for people.
+    private var title: StaticString {
+        switch self.code {
+        case .badRequest: "The request is not valid HTTP"
+        case .targetTooLong: "The request target is too long"
+        case .headTooLarge: "The request head is too large"
+        case .methodNotAllowed: "The method is not served"
+        case .expectationFailed: "The expectation can't be met"
+        case .notImplemented: "The transfer coding is not supported"
+        case .versionUnsupported: "The HTTP version is not supported"
+        case .noRoute: "No route matches the request"
+        case .bodyTimeout: "The request's body stopped coming"
+        case .upstreamUnreachable: "The upstream can't be reached"
+        case .upstreamReset: "The upstream closed the connection"
+        case .upstreamInvalid: "The upstream's answer is not valid HTTP"
+        case .upstreamTimeout: "The upstream did not answer in time"
+        case .refreshFailed: "No valid token, and none to be had right now"
+        case .providerConfig: "The provider refuses the gateway's client"
+        case .reauthorizationRequired: "The account must be authorized again"
+        case .accountEmpty: "The account has no tokens yet"
+        case .accountUnreadable: "The account's stored record does not open"
+        case .killed: "The kill switch holds"
+        case .storeLost: "The token store is out of reach"
+        case .overloaded: "The gateway is at its limit"
+        }
+    }
+
+    /// The proxy error type of RFC 9209 §2.3 that comes nearest.
+    private var proxyStatus: StaticString {
+        switch self.code {
+        case .badRequest, .targetTooLong, .headTooLarge, .methodNotAllowed, .expectationFailed, .notImplemented,
+            .versionUnsupported, .bodyTimeout:
+            "http_request_error"
+        case .noRoute: "destination_not_found"
+        case .upstreamUnreachable: "destination_unavailable"
+        case .upstreamReset: "connection_terminated"
+        case .upstreamInvalid: "http_protocol_error"
+        case .upstreamTimeout: "http_response_timeout"
+        case .providerConfig: "proxy_configuration_error"
+        case .killed, .accountEmpty, .reauthorizationRequired: "http_request_denied"
+        case .refreshFailed, .accountUnreadable, .storeLost: "proxy_internal_error"
+        case .overloaded: "connection_limit_reached"
+        }
+    }
+
+    /// The whole answer: `application/problem+json` (RFC 9457) with `Proxy-Status` (RFC 9209).
+    ///
+    /// - Parameter method: of the request, where one could be read: HEAD gets no body.
+    func answer(to method: HTTPMethod, close: Bool, allocator: ByteBufferAllocator) -> ByteBuffer {
+        let body = self.problem
+        var answer = allocator.buffer(capacity: 320 + body.utf8.count)
+        answer.writeString("HTTP/1.1 \(self.status.code) \(self.status.reason)\r\n")
+        answer.writeString("Content-Type: application/problem+json\r\nContent-Length: \(body.utf8.count)\r\n")
+        answer.writeString("Cache-Control: no-store\r\nProxy-Status: martlet; error=\(self.proxyStatus)\r\n")
+        if self.code == .methodNotAllowed {
+            answer.writeString("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")
+        }
+        if let seconds = self.retryAfterSeconds { answer.writeString("Retry-After: \(seconds)\r\n") }
+        if close { answer.writeString("Connection: close\r\n") }
+        answer.writeString("\r\n")
+        if method != .head { answer.writeString(body) }
+        return answer
+    }
+
+    /// Whole seconds, at least 1; the codes that promise `Retry-After` always have one.
+    private var retryAfterSeconds: Int64? {
+        let promised = [.refreshFailed, .storeLost, .overloaded].contains(self.code)
+        guard let wait = self.retryAfter ?? (promised ? .seconds(1) : nil) else { return nil }
+        return max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
+    }
+
+    private var problem: String {
+        var members = [
+            ("type", "urn:martlet:error:\(self.code.rawValue)"), ("title", "\(self.title)"),
+            ("detail", self.message),
+        ]
+        if let account = self.account { members.append(("account", account.rawValue)) }
+        if let route = self.route { members.append(("route", route)) }
+        let texts = members.map { "\"\($0.0)\":\(Self.quoted($0.1))" }
+        return "{\(texts.joined(separator: ",")),\"status\":\(self.status.code)}"
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\u{0}"..<" ": quoted += " "
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,69 @@
+package import TokenModel
+
+/// Why a request gets an answer of the gateway's own. Equal when the codes are equal.
+package struct GatewayError: Error, Sendable {
+    /// Names of the contract with callers; ``GatewayError/answer(to:close:allocator:)`` gives each its status.
+    package enum Code: String, Sendable, CaseIterable {
+        case badRequest = "bad_request"
+        case targetTooLong = "target_too_long"
+        case headTooLarge = "head_too_large"
+        case methodNotAllowed = "method_not_allowed"
+        case expectationFailed = "expectation_failed"
+        case notImplemented = "not_implemented"
+        case versionUnsupported = "version_unsupported"
+        case noRoute = "no_route"
+        case bodyTimeout = "body_timeout"
+        case upstreamUnreachable = "upstream_unreachable"
+        case upstreamReset = "upstream_reset"
+        case upstreamInvalid = "upstream_invalid"
+        case upstreamTimeout = "upstream_timeout"
+        case refreshFailed = "refresh_failed"
+        case providerConfig = "provider_config"
+        case reauthorizationRequired = "reauthorization_required"
+        case accountEmpty = "account_empty"
+        case accountUnreadable = "account_unreadable"
+        case killed = "killed"
+        case storeLost = "store_lost"
+        case overloaded = "overloaded"
+    }
+
+    package let code: Code
+    /// What failed, on what, what would help; shown to the caller. Never a token, nor anything the caller sent.
+    package let message: String
+    package var account: AccountID?
+    /// Name of the route.
+    package var route: String?
+    /// When trying again may help.
+    package var retryAfter: Duration?
+
+    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfter = retryAfter
+    }
+
+    /// Why an account had no pass to give; ``PassError/Code`` has the same names.
+    init(_ error: PassError) {
+        self.init(Code(rawValue: error.code.rawValue) ?? .refreshFailed, error.message, retryAfter: error.retryAfter)
+    }
+}
+
+extension GatewayError: Equatable {
+    package static func == (left: GatewayError, right: GatewayError) -> Bool { left.code == right.code }
+}
+
+extension GatewayError {
+    /// Whose doing it is.
+    package enum Fault: Sendable { case caller, upstream, provider, gateway }
+
+    package var fault: Fault {
+        switch self.code {
+        case .badRequest, .targetTooLong, .headTooLarge, .methodNotAllowed, .expectationFailed, .notImplemented,
+            .versionUnsupported, .noRoute, .bodyTimeout:
+            .caller
+        case .upstreamUnreachable, .upstreamReset, .upstreamInvalid, .upstreamTimeout: .upstream
+        case .refreshFailed, .providerConfig, .reauthorizationRequired: .provider
+        case .accountEmpty, .accountUnreadable, .killed, .storeLost, .overloaded: .gateway
+        }
+    }
+}

@@ -1,0 +1,8 @@
+import TokenModel
+
+/// A loop's question for a pass, on its way to the ``PassSource``.
+struct PassRequest: Sendable {
+    let account: AccountID
+    let refused: Refused?
+    let answer: @Sendable (Result<Pass, PassError>) -> Void
+}

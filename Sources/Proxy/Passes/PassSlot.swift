@@ -1,0 +1,33 @@
+import NIOCore
+import TokenModel
+
+/// One account's current pass on one event loop, with the lines that carry its token, made once per pass.
+struct PassSlot {
+    let account: AccountID
+    private let injections: [Injection]
+    private(set) var pass: Pass?
+    private var lines: [ByteBuffer] = []
+
+    init(account: AccountID, injections: [Injection]) {
+        self.account = account
+        self.injections = injections
+    }
+
+    mutating func install(_ pass: Pass) {
+        // Only for a pass that says something new: a doubled event must not make lines again.
+        guard self.pass != pass else { return }
+        self.pass = pass
+        self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    mutating func clear() {
+        self.pass = nil
+        self.lines = []
+    }
+
+    /// The prepared line of the pass, if it may be written at `now`.
+    func line(_ index: Int, at now: BootInstant) -> ByteBuffer? {
+        guard let pass = self.pass, now < pass.usableUntil else { return nil }
+        return self.lines[index]
+    }
+}

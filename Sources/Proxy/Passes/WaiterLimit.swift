@@ -1,0 +1,24 @@
+import Synchronization
+
+/// How many requests may wait for passes, over all event loops.
+final class WaiterLimit: Sendable {
+    private let limit: Int
+    private let count = Atomic<Int>(0)
+
+    init(_ limit: Int) {
+        self.limit = limit
+    }
+
+    /// Takes a place, if there is one.
+    func enter() -> Bool {
+        guard self.count.add(1, ordering: .relaxed).newValue <= self.limit else {
+            self.count.subtract(1, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    func leave(_ places: Int) {
+        self.count.subtract(places, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,80 @@
+package import TokenModel
+
+/// One rule of the configuration: which requests go to which upstream with which account's token.
+package struct RoutePlan: Sendable {
+    package var name: String
+    /// Without a port, in any case; `nil` matches any host.
+    package var host: String?
+    /// Whole segments, decoded, beginning and ending with `/`.
+    package var path: String
+    package var upstream: Upstream
+    package var account: AccountID
+    /// Replace the matched path by the upstream's; else the whole path follows it.
+    package var strip: Bool
+    package var injection: Injection
+    /// Bodies up to this many bytes are kept, so that they can be sent again after a dead token.
+    package var replayBodyLimit: Int
+    package var timeouts: Timeouts
+    /// Upstream connections per event loop.
+    package var maxConnections: Int
+    /// Add `Via: 1.1 martlet`.
+    package var via: Bool
+
+    /// Where requests go: plain HTTP to a host and port, under a path that begins and ends with `/`.
+    package struct Upstream: Sendable, Hashable {
+        package var host: String
+        package var port: Int
+        package var path: String
+
+        package init(host: String, port: Int, path: String) {
+            self.host = host
+            self.port = port
+            self.path = path
+        }
+    }
+
+    package struct Timeouts: Sendable, Equatable {
+        /// To have a connection.
+        package var connect: Duration
+        /// From the request's last byte to the answer's head.
+        package var response: Duration
+        /// Without a byte in either direction.
+        package var idle: Duration
+
+        package init(
+            connect: Duration = .seconds(5),
+            response: Duration = .seconds(300),
+            idle: Duration = .seconds(300)
+        ) {
+            self.connect = connect
+            self.response = response
+            self.idle = idle
+        }
+    }
+
+    package init(
+        name: String,
+        host: String? = nil,
+        path: String,
+        upstream: Upstream,
+        account: AccountID,
+        strip: Bool = true,
+        injection: Injection = Injection(),
+        replayBodyLimit: Int = 64 << 10,
+        timeouts: Timeouts = Timeouts(),
+        maxConnections: Int = 1_024,
+        via: Bool = true
+    ) {
+        self.name = name
+        self.host = host
+        self.path = path
+        self.upstream = upstream
+        self.account = account
+        self.strip = strip
+        self.injection = injection
+        self.replayBodyLimit = replayBodyLimit
+        self.timeouts = timeouts
+        self.maxConnections = maxConnections
+        self.via = via
+    }
+}

@@ -1,0 +1,65 @@
+import HTTPWire
+import NIOCore
+import TokenModel
+
+/// All routes in the order they are tried: those with a host first, then by longest path.
+struct RouteTable: Sendable {
+    let routes: [Route]
+    /// The accounts in the order of their slots, each with the injections its slot prepares lines for.
+    let slots: [(account: AccountID, injections: [Injection])]
+    /// The upstreams in the order of their pools.
+    let pools: [UpstreamOrigin]
+
+    init(_ plans: [RoutePlan]) {
+        var slots: [(account: AccountID, injections: [Injection])] = []
+        var pools: [UpstreamOrigin] = []
+        let routes = plans.map { plan in
+            let slot =
+                slots.firstIndex { $0.account == plan.account }
+                ?? {
+                    slots.append((plan.account, []))
+                    return slots.count - 1
+                }()
+            let line =
+                slots[slot].injections.firstIndex(of: plan.injection)
+                ?? {
+                    slots[slot].injections.append(plan.injection)
+                    return slots[slot].injections.count - 1
+                }()
+            let origin = UpstreamOrigin(plan)
+            let pool =
+                pools.firstIndex(of: origin)
+                ?? {
+                    pools.append(origin)
+                    return pools.count - 1
+                }()
+            return Route(plan, slot: slot, line: line, pool: pool)
+        }
+        self.routes = routes.sorted { left, right in
+            if left.hostName.isEmpty != right.hostName.isEmpty { return right.hostName.isEmpty }
+            return left.segments.count > right.segments.count
+        }
+        self.slots = slots
+        self.pools = pools
+    }
+
+    /// What ``match(_:)`` found.
+    struct Match {
+        /// Index into ``RouteTable/routes``.
+        var route: Int
+        /// Raw bytes of the request's path that the route's path covers.
+        var prefix: Int
+    }
+
+    func match(_ request: RequestHead) -> Match? {
+        let bytes = request.bytes.readableBytesUInt8Span
+        for index in self.routes.indices {
+            let host = self.routes[index].hostName
+            if !host.isEmpty, !bytes.matches(request.hostName, lowercase: host) { continue }
+            if let prefix = self.routes[index].matchedPrefix(of: request, in: bytes) {
+                return Match(route: index, prefix: prefix)
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,159 @@
+import HTTPWire
+import NIOCore
+import TokenModel
+
+/// What one event loop owns of the gateway: its tables, its callers, its upstream connections, and who waits for a pass.
+/// Nothing of a request leaves it, but the question for a pass.
+final class GatewayLoop {
+    /// One read takes at most 16 KiB.
+    static let readBuffers = AdaptiveRecvByteBufferAllocator(minimum: 1 << 10, initial: 2 << 10, maximum: 16 << 10)
+    /// A peer that leaves more than 16 KiB untaken stops the reads on the other side.
+    static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 8 << 10, high: 16 << 10)
+
+    let eventLoop: any EventLoop
+    let headLimits: HeadLimits
+    private let passRequests: AsyncStream<PassRequest>.Continuation
+    private let waiterLimit: WaiterLimit
+
+    private(set) var gateway: Gateway
+    private(set) var pools: [UpstreamPool] = []
+    private(set) var tick = Tick.start
+    private(set) var isDraining = false
+    private var callers: [CallerHandler] = []
+    private var waiting: [WaitKey: [(exchange: Exchange, serial: UInt64)]] = [:]
+    private var sweeping: RepeatedTask?
+    private var drained: EventLoopPromise<Void>?
+
+    /// Those who wait for the same thing share one question.
+    private struct WaitKey: Hashable {
+        var slot: Int
+        var refused: Refused?
+    }
+
+    init(
+        eventLoop: any EventLoop,
+        table: RouteTable,
+        headLimits: HeadLimits,
+        waiterLimit: WaiterLimit,
+        passRequests: AsyncStream<PassRequest>.Continuation
+    ) {
+        self.eventLoop = eventLoop
+        self.headLimits = headLimits
+        self.waiterLimit = waiterLimit
+        self.passRequests = passRequests
+        self.gateway = Gateway(table)
+        self.pools = table.pools.map { UpstreamPool($0, loop: self) }
+    }
+
+    func start() {
+        let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
+        let period = TimeAmount(Tick.period)
+        self.sweeping = self.eventLoop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
+            bound.value.sweep()
+        }
+    }
+
+    private func sweep() {
+        self.tick.advance()
+        // An exchange that is ended may close its connection, which changes the list.
+        for caller in Array(self.callers) { caller.sweep() }
+        for pool in self.pools { pool.sweep() }
+    }
+}
+
+// MARK: - Passes
+
+extension GatewayLoop {
+    func follow(_ event: PassEvent) {
+        self.gateway.follow(event)
+    }
+
+    /// Has `exchange` called back with a pass for a slot's account, or with the reason why there is none.
+    func requestPass(for exchange: Exchange, slot: Int, refused: Refused?) {
+        if let refused, let pass = self.gateway.slots[slot].pass, Refused(pass) != refused {
+            return exchange.passArrived(pass)
+        }
+        guard self.waiterLimit.enter() else {
+            return exchange.passRefused(
+                PassError(
+                    .overloaded,
+                    "too many requests wait for a token; see limits.waiters",
+                    retryAfter: .seconds(1)
+                )
+            )
+        }
+        let key = WaitKey(slot: slot, refused: refused)
+        let isFirst = self.waiting[key] == nil
+        self.waiting[key, default: []].append((exchange, exchange.serial))
+        if isFirst { self.ask(key) }
+    }
+
+    /// Has a dead token replaced although nobody waits for it.
+    func refreshInBackground(slot: Int, refused: Refused?) {
+        guard let refused, let pass = self.gateway.slots[slot].pass, Refused(pass) == refused else { return }
+        let key = WaitKey(slot: slot, refused: refused)
+        guard self.waiting[key] == nil else { return }
+        self.waiting[key] = []
+        self.ask(key)
+    }
+
+    private func ask(_ key: WaitKey) {
+        let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
+        let eventLoop = self.eventLoop
+        let account = self.gateway.slots[key.slot].account
+        self.passRequests.yield(
+            PassRequest(account: account, refused: key.refused) { result in
+                eventLoop.execute { bound.value.answered(key, result) }
+            }
+        )
+    }
+
+    private func answered(_ key: WaitKey, _ result: Result<Pass, PassError>) {
+        let waiters = self.waiting.removeValue(forKey: key) ?? []
+        self.waiterLimit.leave(waiters.count)
+        for (exchange, serial) in waiters where exchange.serial == serial {
+            switch result {
+            case .success(let pass): exchange.passArrived(pass)
+            case .failure(let error): exchange.passRefused(error)
+            }
+        }
+    }
+}
+
+// MARK: - Callers
+
+extension GatewayLoop {
+    func opened(_ caller: CallerHandler) {
+        caller.index = self.callers.count
+        self.callers.append(caller)
+    }
+
+    func closed(_ caller: CallerHandler) {
+        let last = self.callers.removeLast()
+        if last !== caller {
+            self.callers[caller.index] = last
+            last.index = caller.index
+        }
+        if self.callers.isEmpty { self.drained?.succeed() }
+    }
+
+    /// Takes no more requests; the future succeeds when the last caller is gone.
+    func drain() -> EventLoopFuture<Void> {
+        let promise = self.drained ?? self.eventLoop.makePromise()
+        self.drained = promise
+        self.isDraining = true
+        for caller in Array(self.callers) { caller.drain() }
+        for pool in self.pools { pool.closeIdle() }
+        if self.callers.isEmpty { promise.succeed() }
+        return promise.futureResult
+    }
+
+    /// Ends what is left, and the sweep.
+    func stop() {
+        self.isDraining = true
+        for caller in Array(self.callers) { caller.closeNow() }
+        for pool in self.pools { pool.closeIdle() }
+        self.sweeping?.cancel()
+        self.drained?.succeed()
+    }
+}

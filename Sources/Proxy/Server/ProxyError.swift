@@ -1,0 +1,20 @@
+/// Why the proxy could not start. Equal when the codes are equal.
+package struct ProxyError: Error, Sendable {
+    package enum Code: String, Sendable {
+        /// Another process listens there, or the address is not this machine's.
+        case addressUnavailable
+    }
+
+    package let code: Code
+    /// For the operator: what failed, on what, what would help.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension ProxyError: Equatable {
+    package static func == (left: ProxyError, right: ProxyError) -> Bool { left.code == right.code }
+}

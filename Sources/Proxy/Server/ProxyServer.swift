@@ -1,0 +1,171 @@
+import HTTPWire
+import NIOCore
+import NIOPosix
+import Synchronization
+import TokenModel
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives passes.
+///
+/// ``bind()`` first, so that a busy port is known before anything else starts; then ``run()`` until ``shutDown(grace:)``.
+package final class ProxyServer: Sendable {
+    private let plan: ProxyPlan
+    private let passes: any PassSource
+    private let group: MultiThreadedEventLoopGroup
+    private let loops: [NIOLoopBound<GatewayLoop>]
+    private let passRequests: (stream: AsyncStream<PassRequest>, continuation: AsyncStream<PassRequest>.Continuation)
+    private let listeners = Mutex<[any Channel]>([])
+
+    package init(_ plan: ProxyPlan, passes: any PassSource) async {
+        self.plan = plan
+        self.passes = passes
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.eventLoops)
+        self.group = group
+        let passRequests = AsyncStream<PassRequest>.makeStream()
+        self.passRequests = passRequests
+        let table = RouteTable(plan.routes)
+        let waiterLimit = WaiterLimit(plan.waiters)
+        var loops: [NIOLoopBound<GatewayLoop>] = []
+        for eventLoop in group.makeIterator() {
+            let loop = eventLoop.submit {
+                let loop = GatewayLoop(
+                    eventLoop: eventLoop,
+                    table: table,
+                    headLimits: plan.headLimits,
+                    waiterLimit: waiterLimit,
+                    passRequests: passRequests.continuation
+                )
+                loop.start()
+                return NIOLoopBound(loop, eventLoop: eventLoop)
+            }
+            // Submitting to a running loop does not fail.
+            if let loop = try? await loop.get() { loops.append(loop) }
+        }
+        self.loops = loops
+    }
+
+    /// Opens the listening sockets, one per address and event loop.
+    ///
+    /// - Returns: the addresses, with the ports that were chosen where 0 was asked for.
+    package func bind() async throws(ProxyError) -> [ProxyPlan.Address] {
+        var bound: [ProxyPlan.Address] = []
+        for address in self.plan.listeners {
+            do {
+                bound.append(try await self.bind(address))
+            } catch {
+                try? await self.closeListeners()
+                throw ProxyError(
+                    .addressUnavailable,
+                    "can't listen on \(address): \(Self.reason(error)); stop the other process or change listeners"
+                )
+            }
+        }
+        return bound
+    }
+
+    private func bind(_ address: ProxyPlan.Address) async throws -> ProxyPlan.Address {
+        // With SO_REUSEPORT a second gateway would silently take half of the connections: a first bind without it finds out.
+        let probe = try await ServerBootstrap(group: self.group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .bind(host: address.host, port: address.port).get()
+        let port = probe.localAddress?.port ?? address.port
+        try await probe.close()
+        for loop in self.loops {
+            let listener = try await self.listener(on: loop).bind(host: address.host, port: port).get()
+            self.listeners.withLock { $0.append(listener) }
+        }
+        return ProxyPlan.Address(host: address.host, port: port)
+    }
+
+    private func listener(on loop: NIOLoopBound<GatewayLoop>) -> ServerBootstrap {
+        ServerBootstrap(group: loop.eventLoop)
+            .serverChannelOption(.backlog, value: 4_096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.socketOption(.reusePort), value: 1)
+            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
+            .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(CallerHandler(loop: loop.value))
+                }
+            }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? IOError else { return "the address can't be resolved" }
+        return switch error.errnoCode {
+        case EADDRINUSE: "the address is in use"
+        case EADDRNOTAVAIL: "it is not an address of this machine"
+        case EACCES: "this user may not open the port"
+        default: "error \(error.errnoCode) of the system"
+        }
+    }
+
+    /// Carries the loops' questions for passes until ``shutDown(grace:)``.
+    package func run() async {
+        await withDiscardingTaskGroup { tasks in
+            for await request in self.passRequests.stream {
+                tasks.addTask {
+                    do throws(PassError) {
+                        request.answer(
+                            .success(try await self.passes.pass(for: request.account, refused: request.refused))
+                        )
+                    } catch {
+                        request.answer(.failure(error))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells all loops what became of an account's pass, in order.
+    package func follow(_ event: PassEvent) {
+        for loop in self.loops {
+            loop.eventLoop.execute { loop.value.follow(event) }
+        }
+    }
+
+    /// Takes no new connections, lets requests under way end within `grace`, then closes everything.
+    ///
+    /// - Returns: whether all of them had ended.
+    package func shutDown(grace: Duration) async -> Bool {
+        try? await self.closeListeners()
+        let drained = await withTaskGroup(of: Bool.self) { tasks in
+            tasks.addTask {
+                for loop in self.loops {
+                    try? await loop.eventLoop.flatSubmit { loop.value.drain() }.get()
+                }
+                return true
+            }
+            tasks.addTask {
+                try? await Task.sleep(for: grace)
+                for loop in self.loops { loop.eventLoop.execute { loop.value.stop() } }
+                return false
+            }
+            let first = await tasks.next() ?? false
+            tasks.cancelAll()
+            return first
+        }
+        self.passRequests.continuation.finish()
+        try? await self.group.shutdownGracefully()
+        return drained
+    }
+
+    private func closeListeners() async throws {
+        let listeners = self.listeners.withLock { listeners in
+            defer { listeners = [] }
+            return listeners
+        }
+        for listener in listeners { try await listener.close() }
+    }
+}
+
+extension NIOBSDSocket.Option {
+    /// Several sockets listen on one port, and the kernel spreads connections over them.
+    fileprivate static let reusePort = NIOBSDSocket.Option(rawValue: SO_REUSEPORT)
+}
