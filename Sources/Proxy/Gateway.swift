@@ -39,6 +39,13 @@ struct Gateway {
         return AuthorizedHead(head, injecting: line, of: pass)
     }
 
+    /// An upstream took a slot's token.
+    ///
+    /// - Returns: whether that is news.
+    mutating func prove(_ token: TokenMark, slot: Int) -> Bool {
+        self.slots[slot].isProven ? false : self.slots[slot].prove(token)
+    }
+
     mutating func follow(_ event: PassEvent) {
         switch event {
         case .installed(let pass):
@@ -55,13 +62,13 @@ struct Gateway {
 struct AuthorizedHead: ~Copyable {
     private let bytes: ByteBuffer
     /// Which token set it carries.
-    let token: Refused
+    let token: TokenMark
 
     fileprivate init(_ head: consuming ByteBuffer, injecting line: ByteBuffer, of pass: Pass) {
         var bytes = head
         bytes.writeImmutableBuffer(line)
         self.bytes = bytes
-        self.token = Refused(pass)
+        self.token = TokenMark(pass)
     }
 
     consuming func open() -> ByteBuffer { self.bytes }

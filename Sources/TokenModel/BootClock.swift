@@ -18,6 +18,7 @@ package struct BootInstant: InstantProtocol, Hashable, Sendable {
         return overflow ? (duration < .zero ? .distantPast : .distantFuture) : BootInstant(nanoseconds: sum)
     }
 
+    /// Saturates at both ends.
     package func duration(to other: BootInstant) -> Duration {
         let (difference, overflow) = other.nanoseconds.subtractingReportingOverflow(self.nanoseconds)
         return .nanoseconds(overflow ? (other > self ? .max : .min) : difference)
@@ -31,6 +32,7 @@ package struct BootClock: Clock {
     package var now: BootInstant { .now }
     package var minimumResolution: Duration { .nanoseconds(1) }
 
+    /// Sleeps on the continuous clock, which counts as this one does.
     package func sleep(until deadline: BootInstant, tolerance: Duration?) async throws {
         try await Task.sleep(for: self.now.duration(to: deadline), tolerance: tolerance, clock: .continuous)
     }

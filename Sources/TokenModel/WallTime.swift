@@ -17,6 +17,7 @@ package struct WallTime: Hashable, Comparable, Sendable {
         return WallTime(millisecondsSince1970: overflow ? (duration < .zero ? .min : .max) : sum)
     }
 
+    /// Saturates at both ends.
     package func duration(to other: WallTime) -> Duration {
         let (difference, overflow) = other.millisecondsSince1970.subtractingReportingOverflow(
             self.millisecondsSince1970

@@ -24,6 +24,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
 
         package static let accounts = Prefix(rawValue: "accounts/")
 
+        /// Whether `key` stands under this prefix.
         package func contains(_ key: RecordKey) -> Bool { key.rawValue.hasPrefix(self.rawValue) }
     }
 }

@@ -1,5 +1,6 @@
 /// What a store could not do. Equal when the codes are equal.
 package struct StoreError: Error, Sendable {
+    /// Kinds of failure, by what the one who asked can do about them.
     package enum Code: String, Sendable {
         /// The record is not at the expected version; ``StoreError/current`` is what is there (`nil`: nothing).
         case conflict
@@ -24,6 +25,7 @@ package struct StoreError: Error, Sendable {
         self.current = current
     }
 
+    /// The write did not happen: `current` is there.
     package static func conflict(_ current: StoredRecord?) -> StoreError {
         StoreError(.conflict, "the record was changed by another writer", current: current)
     }

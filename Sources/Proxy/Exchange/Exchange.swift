@@ -6,35 +6,35 @@ import TokenModel
 /// and their answers back. One per caller connection, on that connection's event loop.
 final class Exchange {
     let loop: GatewayLoop
-    private unowned let caller: CallerHandler
-    private var machine = ExchangeMachine()
+    unowned let caller: CallerHandler
+    var machine = ExchangeMachine()
 
-    private var request: RequestHead?
-    private var match = RouteTable.Match(route: 0, prefix: 0)
-    private var kept = KeptBody(limit: 0)
-    private var isRequestEnded = true
-    private var requestEncoder = BodyEncoder(.none)
+    var request: RequestHead?
+    var match = RouteTable.Match(route: 0, prefix: 0)
+    var kept = KeptBody(limit: 0)
+    var isRequestEnded = true
+    var requestEncoder = BodyEncoder(.none)
 
-    private(set) var upstream: UpstreamHandler?
-    private var sentToken: Refused?
-    private var heldAnswer: ResponseHead?
-    private var answerEncoder = BodyEncoder(.none)
-    private var closesAfterAnswer = false
-    private var interimAnswers = 0
+    var upstream: UpstreamHandler?
+    var sentToken: TokenMark?
+    var heldAnswer: ResponseHead?
+    var answerEncoder = BodyEncoder(.none)
+    var closesAfterAnswer = false
+    var interimAnswers = 0
 
     /// Distinguishes this request from earlier and later ones of the connection, for those who come back late.
     private(set) var serial: UInt64 = 0
     /// The sweep's tick at which something last moved.
-    private var lastProgress = Tick.start
-    private var needsUpstreamFlush = false
-    private var needsCallerFlush = false
+    var lastProgress = Tick.start
+    var needsUpstreamFlush = false
+    var needsCallerFlush = false
 
     init(loop: GatewayLoop, caller: CallerHandler) {
         self.loop = loop
         self.caller = caller
     }
 
-    private var route: Route { self.loop.gateway.table.routes[self.match.route] }
+    var route: Route { self.loop.gateway.table.routes[self.match.route] }
 
     /// No request is under way.
     var isIdle: Bool { self.machine.phase == .idle }
@@ -75,7 +75,7 @@ extension Exchange {
         }
     }
 
-    private func begin(_ match: RouteTable.Match, hasPass: Bool) {
+    func begin(_ match: RouteTable.Match, hasPass: Bool) {
         self.match = match
         self.kept = KeptBody(limit: self.route.plan.replayBodyLimit)
         switch self.machine.begin(hasPass: hasPass) {
@@ -133,337 +133,5 @@ extension Exchange {
     /// The connection is not this exchange's any more.
     func letGo() {
         self.upstream = nil
-    }
-}
-
-// MARK: - Pass and connection
-
-extension Exchange {
-    private func park(refused: Refused?) {
-        self.loop.requestPass(for: self, slot: self.route.slot, refused: refused)
-    }
-
-    func passArrived(_ pass: Pass) {
-        let isNewer = Refused(pass) != self.sentToken
-        switch self.machine.passArrived(isNewer: isNewer) {
-        case .connect:
-            self.connect()
-        case .replay:
-            self.heldAnswer = nil
-            self.upstream?.discardAnswer()
-            self.connect()
-        case .passHeldAnswer:
-            if let answer = self.heldAnswer { self.pass(answer) }
-            self.upstream?.resumeAnswer()
-        case .answerReset:
-            self.answer(self.resetError)
-        case .ignore: break
-        }
-        self.flush()
-    }
-
-    func passRefused(_ error: PassError) {
-        guard self.machine.failed() == .answer else { return }
-        self.releaseUpstream(reusable: false)
-        self.answer(GatewayError(error))
-        self.flush()
-    }
-
-    private func connect(fresh: Bool = false) {
-        self.loop.pools[self.route.pool].acquire(for: self, fresh: fresh)
-    }
-
-    /// A connection is ready: the token goes in and the head goes out, in this tick.
-    func connected(_ upstream: UpstreamHandler) {
-        guard let request = self.request, self.machine.phase == .connecting else {
-            upstream.release()
-            return
-        }
-        let head = self.route.rewrite.head(
-            for: request,
-            replacing: self.route.plan.strip ? self.match.prefix : 0,
-            framing: request.body,
-            spare: 1_024,
-            allocator: self.caller.allocator
-        )
-        guard let authorized = self.loop.gateway.authorize(head, self.match.route) else {
-            upstream.release()
-            return self.passLapsed()
-        }
-        self.sentToken = authorized.token
-        self.machine.sent(onReused: upstream.isReused)
-        self.upstream = upstream
-        self.lastProgress = self.loop.tick
-        upstream.begin(self, method: request.method)
-        upstream.write(authorized.open())
-        self.needsUpstreamFlush = true
-        self.requestEncoder = BodyEncoder(request.body)
-        if let kept = self.kept.bytes { self.sendBody(kept) }
-        self.kept.trim()
-        if self.isRequestEnded { return self.endBody() }
-        if request.expectsContinue, self.kept.count == 0, !self.kept.isDropped { self.sendContinue() }
-        self.caller.resumeReading()
-    }
-
-    private func passLapsed() {
-        switch self.machine.lapsed() {
-        case .park: self.park(refused: nil)
-        case .answer:
-            self.answer(
-                GatewayError(.refreshFailed, "each token ended before it could be used; its lifetime is too short")
-            )
-        case .fail: self.abort()
-        }
-    }
-
-    func connectFailed(_ error: GatewayError) {
-        guard self.machine.failed() == .answer else { return }
-        self.answer(error)
-        self.flush()
-    }
-
-    private func sendContinue() {
-        var interim = self.caller.allocator.buffer(capacity: 25)
-        interim.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n")
-        self.caller.write(interim)
-        self.needsCallerFlush = true
-    }
-
-    private func sendBody(_ bytes: ByteBuffer) {
-        guard let upstream = self.upstream else { return }
-        switch self.requestEncoder.frame(bytes.readableBytes, allocator: self.caller.allocator) {
-        case .plain:
-            upstream.write(bytes)
-        case .chunk(let before):
-            upstream.write(before)
-            upstream.write(bytes)
-            upstream.write(.lineEnd)
-        case .refused:
-            return self.abort()
-        }
-        self.needsUpstreamFlush = true
-    }
-
-    private func endBody() {
-        switch self.requestEncoder.end() {
-        case .silent: break
-        case .lastChunk:
-            self.upstream?.write(CallerAnswer.lastChunk(nil, allocator: self.caller.allocator))
-            self.needsUpstreamFlush = true
-        case .short, .close: self.abort()
-        }
-    }
-}
-
-// MARK: - From the upstream
-
-extension Exchange {
-    func answered(_ answer: ResponseHead) {
-        self.lastProgress = self.loop.tick
-        guard !answer.isInterim else { return self.passInterim(answer) }
-        let facts = ExchangeMachine.Answer(
-            isDeadToken: DeadToken.shows(in: answer),
-            isBodyKept: !self.kept.isDropped
-        )
-        switch self.machine.answered(facts) {
-        case .pass: self.pass(answer)
-        case .passMarkedReplayed: self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
-        case .passAndRefresh:
-            self.pass(answer)
-            self.loop.refreshInBackground(slot: self.route.slot, refused: self.sentToken)
-        case .hold:
-            self.heldAnswer = answer
-            self.upstream?.holdAnswer()
-            self.park(refused: self.sentToken)
-        case .fail: self.abort()
-        }
-    }
-
-    /// 1xx: 100 is the gateway's own to say, 101 was not asked for, the rest passes.
-    private func passInterim(_ answer: ResponseHead) {
-        self.interimAnswers += 1
-        guard answer.status != 101, self.interimAnswers <= 20 else { return self.upstreamInvalid() }
-        guard answer.status != 100, self.request?.minorVersion == 1 else { return }
-        self.caller.write(CallerAnswer.head(of: answer, framing: .none, close: false, allocator: self.caller.allocator))
-        self.needsCallerFlush = true
-    }
-
-    private func pass(_ answer: ResponseHead, extra: StaticString = "") {
-        guard let request = self.request else { return }
-        self.heldAnswer = nil
-        var framing = answer.body
-        if request.minorVersion == 0 {
-            if framing == .chunked { framing = .untilClose }
-        } else if framing == .untilClose {
-            framing = .chunked
-        }
-        self.closesAfterAnswer =
-            !request.keepsAlive || !self.isRequestEnded || framing == .untilClose || self.loop.isDraining
-        self.answerEncoder = BodyEncoder(framing)
-        self.caller.write(
-            CallerAnswer.head(
-                of: answer,
-                framing: framing,
-                close: self.closesAfterAnswer,
-                keepAlive: request.minorVersion == 0 && !self.closesAfterAnswer,
-                extra: extra,
-                allocator: self.caller.allocator
-            )
-        )
-        self.needsCallerFlush = true
-    }
-
-    func answerBytes(_ bytes: ByteBuffer) {
-        self.lastProgress = self.loop.tick
-        switch self.answerEncoder.frame(bytes.readableBytes, allocator: self.caller.allocator) {
-        case .plain:
-            self.caller.write(bytes)
-        case .chunk(let before):
-            self.caller.write(before)
-            self.caller.write(bytes)
-            self.caller.write(.lineEnd)
-        case .refused:
-            return self.abort()
-        }
-        self.needsCallerFlush = true
-    }
-
-    /// - Parameter isReusable: the connection is clean for another request, as far as the answer tells.
-    func answerEnded(_ trailers: Trailers?, isReusable: Bool) {
-        guard self.machine.answerEnded() == .finish else { return self.abort() }
-        if case .lastChunk = self.answerEncoder.end() {
-            self.caller.write(CallerAnswer.lastChunk(trailers, allocator: self.caller.allocator))
-            self.needsCallerFlush = true
-        }
-        self.releaseUpstream(reusable: isReusable && self.isRequestEnded && self.requestEncoder.isEnded)
-        self.finish(close: self.closesAfterAnswer)
-    }
-
-    func upstreamLost(beforeAnyByte: Bool) {
-        self.upstream = nil
-        let mayRepeat = beforeAnyByte && !self.kept.isDropped && self.request?.method.isIdempotent == true
-        switch self.machine.upstreamLost(mayRepeat: mayRepeat) {
-        case .retry: self.connect(fresh: true)
-        case .answerReset: self.answer(self.resetError)
-        case .abortCaller: self.abort()
-        case .ignore: break
-        }
-        self.flush()
-    }
-
-    func upstreamInvalid() {
-        self.fail(
-            with: GatewayError(
-                .upstreamInvalid,
-                "the upstream's answer breaks HTTP/1.1; its connection was thrown away"
-            )
-        )
-    }
-
-    private func fail(with error: GatewayError) {
-        let canAnswer = self.machine.upstreamFailed()
-        self.releaseUpstream(reusable: false)
-        guard canAnswer else { return self.abort() }
-        self.answer(error)
-        self.flush()
-    }
-
-    private var resetError: GatewayError {
-        GatewayError(
-            .upstreamReset,
-            "the upstream closed the connection before it answered; it may have seen the request"
-        )
-    }
-}
-
-// MARK: - Ends
-
-extension Exchange {
-    /// Called by the sweep: ends what has not moved for too long.
-    func sweep() {
-        guard let timeout = self.timeout, self.loop.tick.duration(since: self.lastProgress) > timeout.after else {
-            return
-        }
-        self.fail(with: timeout.error)
-    }
-
-    private var timeout: (after: Duration, error: GatewayError)? {
-        guard self.request != nil, !self.isIdle else { return nil }
-        let timeouts = self.route.plan.timeouts
-        switch self.machine.phase {
-        case .parked, .judging:
-            return (.seconds(15), GatewayError(.refreshFailed, "no token came within 15 s"))
-        case .connecting:
-            return (timeouts.connect, GatewayError(.overloaded, "no upstream connection became free in time"))
-        case .sending where !self.isRequestEnded:
-            return (timeouts.idle, GatewayError(.bodyTimeout, "the request's body stopped coming"))
-        case .sending:
-            return (timeouts.response, GatewayError(.upstreamTimeout, "the upstream did not answer in time"))
-        case .answering:
-            return (timeouts.idle, GatewayError(.upstreamTimeout, "the answer stopped"))
-        case .idle, .poisoned:
-            return nil
-        }
-    }
-
-    private func answer(_ error: GatewayError) {
-        var error = error
-        if error.code != .noRoute, error.fault != .caller || error.code == .bodyTimeout {
-            error.route = self.route.plan.name
-            error.account = self.route.plan.account
-        }
-        let close = !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
-        self.caller.write(
-            error.answer(to: self.request?.method ?? .other, close: close, allocator: self.caller.allocator)
-        )
-        self.needsCallerFlush = true
-        self.heldAnswer = nil
-        self.finish(close: close)
-    }
-
-    /// The answer is whole; the next request may begin, or the connection ends.
-    private func finish(close: Bool) {
-        let lingers = !self.isRequestEnded
-        self.forget()
-        if close {
-            self.flush()
-            self.caller.close(lingering: lingers)
-        } else {
-            self.caller.finished()
-        }
-    }
-
-    /// Ends both sides so that neither can take what it has for whole.
-    private func abort() {
-        self.machine.abandoned()
-        self.releaseUpstream(reusable: false)
-        self.forget()
-        self.caller.abort()
-    }
-
-    private func releaseUpstream(reusable: Bool) {
-        guard let upstream = self.upstream else { return }
-        self.upstream = nil
-        if reusable { upstream.release() } else { upstream.close() }
-    }
-
-    private func forget() {
-        self.request = nil
-        self.heldAnswer = nil
-        self.sentToken = nil
-        self.kept = KeptBody(limit: 0)
-        self.isRequestEnded = true
-    }
-
-    /// Hands what was written to the kernel: once per burst of reads.
-    func flush() {
-        if self.needsUpstreamFlush {
-            self.needsUpstreamFlush = false
-            self.upstream?.flush()
-        }
-        if self.needsCallerFlush {
-            self.needsCallerFlush = false
-            self.caller.flush()
-        }
     }
 }

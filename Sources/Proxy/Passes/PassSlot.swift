@@ -7,6 +7,8 @@ struct PassSlot {
     private let injections: [Injection]
     private(set) var pass: Pass?
     private var lines: [ByteBuffer] = []
+    /// An upstream has taken this pass's token.
+    private(set) var isProven = false
 
     init(account: AccountID, injections: [Injection]) {
         self.account = account
@@ -17,7 +19,15 @@ struct PassSlot {
         // Only for a pass that says something new: a doubled event must not make lines again.
         guard self.pass != pass else { return }
         self.pass = pass
+        self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    /// - Returns: whether that is news.
+    mutating func prove(_ token: TokenMark) -> Bool {
+        guard !self.isProven, let pass = self.pass, TokenMark(pass) == token else { return false }
+        self.isProven = true
+        return true
     }
 
     mutating func clear() {

@@ -6,22 +6,11 @@ package protocol PassSource: Sendable {
     ///
     /// The pass has been announced to the event loops (``PassEvent``) before this returns. When `refused` is still the
     /// account's current generation although an upstream refused it, and no refresh is due, that same pass comes back.
-    func pass(for account: AccountID, refused: Refused?) async throws(PassError) -> Pass
-}
+    func pass(for account: AccountID, refused: TokenMark?) async throws(PassError) -> Pass
 
-/// The token set that an upstream answered as dead.
-package struct Refused: Hashable, Sendable {
-    package let grant: GrantID
-    package let generation: Generation
-
-    package init(grant: GrantID, generation: Generation) {
-        self.grant = grant
-        self.generation = generation
-    }
-
-    init(_ pass: Pass) {
-        self.init(grant: pass.grant, generation: pass.generation)
-    }
+    /// An upstream took the token: a later refusal of it means its end, not an upstream that refuses everything. Told
+    /// once per token set and event loop.
+    func accepted(_ token: TokenMark, of account: AccountID)
 }
 
 /// What the event loops' slots follow.

@@ -33,6 +33,7 @@ package struct RoutePlan: Sendable {
         }
     }
 
+    /// How long an upstream may take.
     package struct Timeouts: Sendable, Equatable {
         /// To have a connection.
         package var connect: Duration

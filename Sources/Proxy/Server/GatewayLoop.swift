@@ -12,6 +12,7 @@ final class GatewayLoop {
 
     let eventLoop: any EventLoop
     let headLimits: HeadLimits
+    private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
     private let waiterLimit: WaiterLimit
 
@@ -27,7 +28,7 @@ final class GatewayLoop {
     /// Those who wait for the same thing share one question.
     private struct WaitKey: Hashable {
         var slot: Int
-        var refused: Refused?
+        var refused: TokenMark?
     }
 
     init(
@@ -35,11 +36,13 @@ final class GatewayLoop {
         table: RouteTable,
         headLimits: HeadLimits,
         waiterLimit: WaiterLimit,
+        passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
     ) {
         self.eventLoop = eventLoop
         self.headLimits = headLimits
         self.waiterLimit = waiterLimit
+        self.passes = passes
         self.passRequests = passRequests
         self.gateway = Gateway(table)
         self.pools = table.pools.map { UpstreamPool($0, loop: self) }
@@ -69,8 +72,8 @@ extension GatewayLoop {
     }
 
     /// Has `exchange` called back with a pass for a slot's account, or with the reason why there is none.
-    func requestPass(for exchange: Exchange, slot: Int, refused: Refused?) {
-        if let refused, let pass = self.gateway.slots[slot].pass, Refused(pass) != refused {
+    func requestPass(for exchange: Exchange, slot: Int, refused: TokenMark?) {
+        if let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) != refused {
             return exchange.passArrived(pass)
         }
         guard self.waiterLimit.enter() else {
@@ -88,9 +91,15 @@ extension GatewayLoop {
         if isFirst { self.ask(key) }
     }
 
+    /// An upstream took the token.
+    func accepted(_ token: TokenMark, slot: Int) {
+        guard self.gateway.prove(token, slot: slot) else { return }
+        self.passes.accepted(token, of: self.gateway.slots[slot].account)
+    }
+
     /// Has a dead token replaced although nobody waits for it.
-    func refreshInBackground(slot: Int, refused: Refused?) {
-        guard let refused, let pass = self.gateway.slots[slot].pass, Refused(pass) == refused else { return }
+    func refreshInBackground(slot: Int, refused: TokenMark?) {
+        guard let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) == refused else { return }
         let key = WaitKey(slot: slot, refused: refused)
         guard self.waiting[key] == nil else { return }
         self.waiting[key] = []

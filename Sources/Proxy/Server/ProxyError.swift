@@ -1,5 +1,6 @@
 /// Why the proxy could not start. Equal when the codes are equal.
 package struct ProxyError: Error, Sendable {
+    /// Kinds of failure.
     package enum Code: String, Sendable {
         /// Another process listens there, or the address is not this machine's.
         case addressUnavailable

@@ -36,6 +36,7 @@ package final class ProxyServer: Sendable {
                     table: table,
                     headLimits: plan.headLimits,
                     waiterLimit: waiterLimit,
+                    passes: passes,
                     passRequests: passRequests.continuation
                 )
                 loop.start()

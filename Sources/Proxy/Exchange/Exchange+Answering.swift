@@ -1,0 +1,124 @@
+import HTTPWire
+import NIOCore
+import TokenModel
+
+/// Back to the caller: heads and bodies of answers, and what a lost connection means.
+extension Exchange {
+    func answered(_ answer: ResponseHead) {
+        self.lastProgress = self.loop.tick
+        guard !answer.isInterim else { return self.passInterim(answer) }
+        let facts = ExchangeMachine.Answer(
+            isDeadToken: DeadToken.shows(in: answer),
+            isBodyKept: !self.kept.isDropped
+        )
+        if !facts.isDeadToken, let token = self.sentToken { self.loop.accepted(token, slot: self.route.slot) }
+        switch self.machine.answered(facts) {
+        case .pass: self.pass(answer)
+        case .passMarkedReplayed: self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
+        case .passAndRefresh:
+            self.pass(answer)
+            self.loop.refreshInBackground(slot: self.route.slot, refused: self.sentToken)
+        case .hold:
+            self.heldAnswer = answer
+            self.upstream?.holdAnswer()
+            self.park(refused: self.sentToken)
+        case .fail: self.abort()
+        }
+    }
+
+    /// 1xx: 100 is the gateway's own to say, 101 was not asked for, the rest passes.
+    func passInterim(_ answer: ResponseHead) {
+        self.interimAnswers += 1
+        guard answer.status != 101, self.interimAnswers <= 20 else { return self.upstreamInvalid() }
+        guard answer.status != 100, self.request?.minorVersion == 1 else { return }
+        self.caller.write(CallerAnswer.head(of: answer, framing: .none, close: false, allocator: self.caller.allocator))
+        self.needsCallerFlush = true
+    }
+
+    func pass(_ answer: ResponseHead, extra: StaticString = "") {
+        guard let request = self.request else { return }
+        self.heldAnswer = nil
+        var framing = answer.body
+        if request.minorVersion == 0 {
+            if framing == .chunked { framing = .untilClose }
+        } else if framing == .untilClose {
+            framing = .chunked
+        }
+        self.closesAfterAnswer =
+            !request.keepsAlive || !self.isRequestEnded || framing == .untilClose || self.loop.isDraining
+        self.answerEncoder = BodyEncoder(framing)
+        self.caller.write(
+            CallerAnswer.head(
+                of: answer,
+                framing: framing,
+                close: self.closesAfterAnswer,
+                keepAlive: request.minorVersion == 0 && !self.closesAfterAnswer,
+                extra: extra,
+                allocator: self.caller.allocator
+            )
+        )
+        self.needsCallerFlush = true
+    }
+
+    func answerBytes(_ bytes: ByteBuffer) {
+        self.lastProgress = self.loop.tick
+        switch self.answerEncoder.frame(bytes.readableBytes, allocator: self.caller.allocator) {
+        case .plain:
+            self.caller.write(bytes)
+        case .chunk(let before):
+            self.caller.write(before)
+            self.caller.write(bytes)
+            self.caller.write(.lineEnd)
+        case .refused:
+            return self.abort()
+        }
+        self.needsCallerFlush = true
+    }
+
+    /// - Parameter isReusable: the connection is clean for another request, as far as the answer tells.
+    func answerEnded(_ trailers: Trailers?, isReusable: Bool) {
+        guard self.machine.answerEnded() == .finish else { return self.abort() }
+        if case .lastChunk = self.answerEncoder.end() {
+            self.caller.write(CallerAnswer.lastChunk(trailers, allocator: self.caller.allocator))
+            self.needsCallerFlush = true
+        }
+        self.releaseUpstream(reusable: isReusable && self.isRequestEnded && self.requestEncoder.isEnded)
+        self.finish(close: self.closesAfterAnswer)
+    }
+
+    func upstreamLost(beforeAnyByte: Bool) {
+        self.upstream = nil
+        let mayRepeat = beforeAnyByte && !self.kept.isDropped && self.request?.method.isIdempotent == true
+        switch self.machine.upstreamLost(mayRepeat: mayRepeat) {
+        case .retry: self.connect(fresh: true)
+        case .answerReset: self.answer(self.resetError)
+        case .abortCaller: self.abort()
+        case .ignore: break
+        }
+        self.flush()
+    }
+
+    func upstreamInvalid() {
+        self.fail(
+            with: GatewayError(
+                .upstreamInvalid,
+                "the upstream's answer breaks HTTP/1.1; its connection was thrown away"
+            )
+        )
+    }
+
+    func fail(with error: GatewayError) {
+        let canAnswer = self.machine.upstreamFailed()
+        self.releaseUpstream(reusable: false)
+        guard canAnswer else { return self.abort() }
+        self.answer(error)
+        self.flush()
+    }
+
+    var resetError: GatewayError {
+        GatewayError(
+            .upstreamReset,
+            "the upstream closed the connection before it answered; it may have seen the request"
+        )
+    }
+}
