@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// The house, top-down: a target may use only what stands above it.
+// MARK: - How everything is built
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -29,24 +29,104 @@ func tests(of name: String, using dependencies: [Target.Dependency] = []) -> Tar
     )
 }
 
+// MARK: - What comes from elsewhere
+
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let database: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
+let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
+let yaml: Target.Dependency = .product(name: "Yams", package: "Yams")
+
+// MARK: - The house, top-down: a target may use only what stands above it
+
 let package = Package(
     name: "martlet",
+    products: [
+        .executable(name: "martlet", targets: ["martlet"]),
+        .executable(name: "martlet-mock", targets: ["martlet-mock"]),
+    ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .target(name: "CShims"),
         room("TokenModel", uses: ["CShims"]),
-        room("HTTPWire", uses: [.product(name: "NIOCore", package: "swift-nio")]),
-        room("TokenStorage", uses: ["TokenModel"]),
+        room("HTTPWire", uses: [nioCore]),
+        room("OAuth", uses: ["TokenModel"]),
         room(
-            "Proxy",
+            "ProviderClient",
+            uses: ["OAuth", "TokenModel", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix, nioSSL]
+        ),
+        room("TokenStorage", uses: ["CShims", "TokenModel", crypto]),
+        room("TokenStorageSQLite", uses: ["TokenModel", "TokenStorage", database]),
+        room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
+        room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        room("Settings", uses: ["TokenModel", yaml]),
+        room(
+            "AdminAPI",
             uses: [
-                "HTTPWire", "TokenModel",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore,
+                nioExtras, nioPosix, serviceLifecycle,
             ]
         ),
+        program(
+            "martlet",
+            uses: [
+                "AdminAPI", "HTTPWire", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel", "TokenRefresh",
+                "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
+                nioPosix, serviceLifecycle, unixSignals,
+            ]
+        ),
+        room(
+            "MockServers",
+            uses: [
+                "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS, logging, nioCore, nioHTTP1,
+                nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL, serviceLifecycle,
+            ]
+        ),
+        program("martlet-mock", uses: ["MockServers", argumentParser, unixSignals]),
+        room("TestKit", uses: ["TokenModel", "TokenStorage"]),
+
         tests(of: "TokenModel"),
+        tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
+        tests(of: "OAuth", using: ["TokenModel"]),
+        tests(of: "ProviderClient", using: ["OAuth", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
+        tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
+        tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
+        tests(of: "Settings", using: ["TokenModel"]),
+        tests(
+            of: "MockServers",
+            using: ["TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]
+        ),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["TestKit", "martlet", "martlet-mock", crypto],
+            swiftSettings: settings
+        ),
     ]
 )

@@ -30,6 +30,7 @@ extension UInt8 {
     /// Visible ASCII.
     package var isVisible: Bool { self > 0x20 && self < 0x7F }
 
+    /// `0` to `9`.
     package var isDigit: Bool { self &- 0x30 < 10 }
 
     /// What stands in a registered name or an IPv4 address; the sub-delimiters of RFC 3986 are left out on purpose.

@@ -1,22 +1,23 @@
-import HTTPWire
-import NIOCore
-import TokenModel
+package import HTTPWire
+package import NIOCore
+package import TokenModel
 
 /// The gateway's decisions on one event loop: pure reads of tables that the loop owns.
 ///
 /// A request comes to ``decide(_:)`` once. When its upstream connection is ready, ``authorize(_:_:)`` puts the token in,
 /// in the same tick as the write: what is checked there holds for the bytes that leave.
-struct Gateway {
-    let table: RouteTable
+package struct Gateway {
+    private let table: RouteTable
     /// One per account, in the table's order.
-    private(set) var slots: [PassSlot]
+    package private(set) var slots: [PassSlot]
 
-    init(_ table: RouteTable) {
+    package init(_ table: RouteTable) {
         self.table = table
         self.slots = table.slots.map { PassSlot(account: $0.account, injections: $0.injections) }
     }
 
-    enum Decision {
+    /// What is to be done with a request.
+    package enum Decision: Sendable {
         /// The account's pass is there.
         case forward(RouteTable.Match)
         /// The request must wait for a pass.
@@ -24,16 +25,16 @@ struct Gateway {
         case answer(GatewayError)
     }
 
-    func decide(_ request: RequestHead) -> Decision {
+    /// Judges a request by its head.
+    package func decide(_ request: RequestHead) -> Decision {
         guard let match = self.table.match(request) else {
             return .answer(GatewayError(.noRoute, "no route matches the host and path; see the routes of martlet.yaml"))
         }
-        return self.slots[self.table.routes[match.route].slot].pass == nil ? .wait(match) : .forward(match)
+        return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
     }
 
     /// A head that may go upstream, or `nil` when the pass has gone or ended in the meantime.
-    func authorize(_ head: consuming ByteBuffer, _ route: Int) -> AuthorizedHead? {
-        let route = self.table.routes[route]
+    package func authorize(_ head: consuming ByteBuffer, _ route: Route) -> AuthorizedHead? {
         let slot = self.slots[route.slot]
         guard let pass = slot.pass, let line = slot.line(route.line, at: .now) else { return nil }
         return AuthorizedHead(head, injecting: line, of: pass)
@@ -42,11 +43,12 @@ struct Gateway {
     /// An upstream took a slot's token.
     ///
     /// - Returns: whether that is news.
-    mutating func prove(_ token: TokenMark, slot: Int) -> Bool {
+    package mutating func prove(_ token: TokenMark, slot: Int) -> Bool {
         self.slots[slot].isProven ? false : self.slots[slot].prove(token)
     }
 
-    mutating func follow(_ event: PassEvent) {
+    /// Puts a pass into its account's slot, or takes it out.
+    package mutating func follow(_ event: PassEvent) {
         switch event {
         case .installed(let pass):
             guard let index = self.slots.firstIndex(where: { $0.account == pass.account }) else { return }
@@ -59,10 +61,10 @@ struct Gateway {
 }
 
 /// A request head with its token in. It can be made only by ``Gateway/authorize(_:_:)`` and sent only once.
-struct AuthorizedHead: ~Copyable {
+package struct AuthorizedHead: ~Copyable {
     private let bytes: ByteBuffer
     /// Which token set it carries.
-    let token: TokenMark
+    package let token: TokenMark
 
     fileprivate init(_ head: consuming ByteBuffer, injecting line: ByteBuffer, of pass: Pass) {
         var bytes = head
@@ -71,5 +73,6 @@ struct AuthorizedHead: ~Copyable {
         self.token = TokenMark(pass)
     }
 
-    consuming func open() -> ByteBuffer { self.bytes }
+    /// The bytes to write, in this tick.
+    package consuming func open() -> ByteBuffer { self.bytes }
 }

@@ -1,5 +1,5 @@
-import HTTPWire
-import NIOCore
+package import HTTPWire
+package import NIOCore
 import TokenModel
 
 extension GatewayError {
@@ -71,7 +71,7 @@ extension GatewayError {
     /// The whole answer: `application/problem+json` (RFC 9457) with `Proxy-Status` (RFC 9209).
     ///
     /// - Parameter method: of the request, where one could be read: HEAD gets no body.
-    func answer(to method: HTTPMethod, close: Bool, allocator: ByteBufferAllocator) -> ByteBuffer {
+    package func answer(to method: HTTPMethod, close: Bool, allocator: ByteBufferAllocator) -> ByteBuffer {
         let body = self.problem
         var answer = allocator.buffer(capacity: 320 + body.utf8.count)
         answer.writeString("HTTP/1.1 \(self.status.code) \(self.status.reason)\r\n")

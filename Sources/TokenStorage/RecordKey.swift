@@ -12,6 +12,16 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     package var description: String { self.rawValue }
 
+    /// By UTF-8 bytes, as every driver compares: names that only look alike are different keys.
+    package static func == (left: RecordKey, right: RecordKey) -> Bool {
+        left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for byte in self.rawValue.utf8 { hasher.combine(byte) }
+        hasher.combine(0xFF as UInt8)
+    }
+
     /// By UTF-8 bytes, as every driver sorts.
     package static func < (left: RecordKey, right: RecordKey) -> Bool {
         left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
@@ -22,9 +32,12 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package let rawValue: String
         package init(rawValue: String) { self.rawValue = rawValue }
 
+        /// Every key.
+        package static let all = Prefix(rawValue: "")
         package static let accounts = Prefix(rawValue: "accounts/")
 
-        /// Whether `key` stands under this prefix.
-        package func contains(_ key: RecordKey) -> Bool { key.rawValue.hasPrefix(self.rawValue) }
+        package func contains(_ key: RecordKey) -> Bool {
+            key.rawValue.utf8.starts(with: self.rawValue.utf8)
+        }
     }
 }

@@ -1,6 +1,5 @@
 /// What a store could not do. Equal when the codes are equal.
 package struct StoreError: Error, Sendable {
-    /// Kinds of failure, by what the one who asked can do about them.
     package enum Code: String, Sendable {
         /// The record is not at the expected version; ``StoreError/current`` is what is there (`nil`: nothing).
         case conflict
@@ -25,7 +24,6 @@ package struct StoreError: Error, Sendable {
         self.current = current
     }
 
-    /// The write did not happen: `current` is there.
     package static func conflict(_ current: StoredRecord?) -> StoreError {
         StoreError(.conflict, "the record was changed by another writer", current: current)
     }
@@ -33,4 +31,8 @@ package struct StoreError: Error, Sendable {
 
 extension StoreError: Equatable {
     package static func == (left: StoreError, right: StoreError) -> Bool { left.code == right.code }
+}
+
+extension StoreError: CustomStringConvertible {
+    package var description: String { "\(self.code.rawValue): \(self.message)" }
 }

@@ -16,3 +16,7 @@ package struct SealedBytes: Hashable, Sendable {
     package let bytes: [UInt8]
     package init(bytes: [UInt8]) { self.bytes = bytes }
 }
+
+extension SealedBytes: CustomStringConvertible {
+    package var description: String { "\(self.bytes.count) sealed bytes" }
+}

@@ -21,6 +21,7 @@ package struct BodyDecoder: Sendable {
 
     private var state: State
 
+    /// - Parameter framing: what the message's head says.
     package init(_ framing: BodyFraming) {
         switch framing {
         case .none, .length(0): self.state = .length(0)
@@ -40,7 +41,10 @@ package struct BodyDecoder: Sendable {
         if case .untilClose = self.state { true } else { false }
     }
 
-    /// - Throws: ``WireError/Code/badRequest`` for a malformed chunk.
+    /// Takes what comes next from the front of `buffer`.
+    ///
+    /// - Throws: ``WireError/Code/badRequest`` for a malformed chunk, ``WireError/Code/headTooLarge`` for trailers past
+    ///   16 KiB, 32 fields or 8 KiB in one. The message is no good then, whatever follows.
     package mutating func next(_ buffer: inout ByteBuffer) throws(WireError) -> Step {
         switch self.state {
         case .length(0):

@@ -5,9 +5,11 @@ package import NIOCore
 package struct BodyEncoder: Sendable {
     private let framing: BodyFraming
     private var left: Int
+    private var hasRefused = false
     /// The end has been written.
     package private(set) var isEnded = false
 
+    /// - Parameter framing: what the message's head says.
     package init(_ framing: BodyFraming) {
         self.framing = framing
         self.left =
@@ -28,9 +30,16 @@ package struct BodyEncoder: Sendable {
         case refused
     }
 
-    /// - Parameter count: at least 1.
+    /// Counts `count` bytes of content in, and says how they go.
+    ///
+    /// Once refused, nothing more goes and the end is ``End/short``: what was left out can't be mended.
+    /// - Parameter count: 0 is no content; it is ``Frame/plain`` and never a chunk, which would be the last.
     package mutating func frame(_ count: Int, allocator: ByteBufferAllocator) -> Frame {
-        guard !self.isEnded, count <= self.left else { return .refused }
+        guard count != 0 else { return .plain }
+        guard !self.isEnded, !self.hasRefused, count > 0, count <= self.left else {
+            self.hasRefused = true
+            return .refused
+        }
         guard case .chunked = self.framing else {
             self.left -= count
             return .plain
@@ -49,13 +58,15 @@ package struct BodyEncoder: Sendable {
         case lastChunk
         /// The end of the connection tells it.
         case close
-        /// Less came than the head says: the connection must be aborted, never ended cleanly.
+        /// Less came than the head says, or more and it was refused: the connection must be aborted, never ended cleanly.
         case short
     }
 
+    /// Ends the body. Once is enough: again it is ``End/silent``.
     package mutating func end() -> End {
         guard !self.isEnded else { return .silent }
         self.isEnded = true
+        guard !self.hasRefused else { return .short }
         return switch self.framing {
         case .none: .silent
         case .length: self.left == 0 ? .silent : .short
@@ -66,6 +77,7 @@ package struct BodyEncoder: Sendable {
 }
 
 extension ByteBuffer {
+    /// CRLF.
     package mutating func writeLineEnd() {
         self.writeInteger(0x0D0A as UInt16)
     }

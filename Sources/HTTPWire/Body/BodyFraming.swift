@@ -4,6 +4,7 @@ package enum BodyFraming: Equatable, Sendable {
     case none
     /// `Content-Length`, in bytes.
     case length(Int)
+    /// `Transfer-Encoding: chunked`.
     case chunked
     /// Until the connection closes; answers only.
     case untilClose

@@ -97,7 +97,9 @@ struct ChunkedDecoder: Sendable {
 
     private mutating func readTrailerLines(_ buffer: inout ByteBuffer) throws(WireError) -> BodyDecoder.Step {
         guard let end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: Self.trailerLimits.head) else {
-            guard buffer.readableBytes < Self.trailerLimits.head else { throw .bad("the trailers are too large") }
+            guard buffer.readableBytes < Self.trailerLimits.head else {
+                throw WireError(.headTooLarge, "the trailers are too large")
+            }
             return .needsMore
         }
         guard let slice = buffer.readSlice(length: end) else { return .needsMore }

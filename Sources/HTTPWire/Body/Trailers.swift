@@ -4,6 +4,7 @@ package import NIOCore
 package struct Trailers: Equatable, Sendable {
     /// The lines with the final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
+    /// In order, none judged for its meaning: whoever writes them on leaves out what may not pass.
     package let fields: [Field]
 
     init(bytes: ByteBuffer, fields: [Field]) {

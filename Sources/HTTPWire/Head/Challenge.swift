@@ -7,12 +7,24 @@ package struct Challenge: Equatable, Sendable {
     /// Its `error` parameter.
     package var error: BearerError?
 
+    /// What `error` says of the token (RFC 6750 §3.1).
     package enum BearerError: Equatable, Sendable {
+        /// `invalid_token`: expired, revoked or malformed. A fresh one may do.
         case invalidToken
         /// `insufficient_user_authentication` (RFC 9470 §3) or `insufficient_claims`: another token is no help, only the
         /// user is.
         case insufficient
+        /// Any other, and what is no error code.
         case other
+
+        init(_ value: [UInt8]) {
+            self =
+                switch String(decoding: value, as: UTF8.self).lowercased() {
+                case "invalid_token": .invalidToken
+                case "insufficient_user_authentication", "insufficient_claims": .insufficient
+                default: .other
+                }
+        }
     }
 }
 
@@ -22,7 +34,7 @@ extension ResponseHead {
         let bytes = self.bytes.readableBytesUInt8Span
         var challenges: [Challenge] = []
         for field in self.fields where field.known == .wwwAuthenticate {
-            var reader = ChallengeReader(position: field.value.lower, end: field.value.upper)
+            var reader = ChallengeReader(field.value)
             reader.read(bytes, into: &challenges)
         }
         return challenges
@@ -33,48 +45,78 @@ extension ResponseHead {
 private struct ChallengeReader {
     var position: Int
     let end: Int
+    /// Whether a challenge may begin here: at the start, and behind a comma.
+    private var isAtMember = true
+
+    init(_ range: ByteRange) {
+        self.position = range.lower
+        self.end = range.upper
+    }
 
     mutating func read(_ bytes: Span<UInt8>, into challenges: inout [Challenge]) {
-        while self.position < self.end {
+        while true {
             self.skipSeparators(bytes)
+            guard self.position < self.end else { return }
             let token = self.token(bytes)
-            guard !token.isEmpty else {
-                self.position += 1
-                continue
-            }
-            let afterToken = self.position
-            self.skipSpaces(bytes)
-            if self.position < self.end, bytes[self.position] == .equals {
+            let hasSpace = self.skipSpaces(bytes)
+            if token.isEmpty {
+                self.skipToComma(bytes)
+            } else if self.position < self.end, bytes[self.position] == .equals {
                 self.position += 1
                 self.skipSpaces(bytes)
                 let value = self.value(bytes)
+                self.isAtMember = false
                 guard !challenges.isEmpty, bytes.matches(token, "error") else { continue }
-                challenges[challenges.count - 1].error = Self.error(value, in: bytes)
-            } else {
-                self.position = max(afterToken, self.position)
+                challenges[challenges.count - 1].error = Challenge.BearerError(value)
+            } else if self.isAtMember {
                 challenges.append(Challenge(isBearer: bytes.matches(token, "bearer")))
+                if hasSpace { self.skipToken68(bytes) }
+                self.isAtMember = false
+            } else {
+                self.skipToComma(bytes)
             }
         }
-    }
-
-    private static func error(_ value: ByteRange, in bytes: Span<UInt8>) -> Challenge.BearerError {
-        if bytes.matches(value, "invalid_token") { return .invalidToken }
-        let insufficient: [StaticString] = ["insufficient_user_authentication", "insufficient_claims"]
-        return insufficient.contains { bytes.matches(value, $0) } ? .insufficient : .other
     }
 
     private mutating func skipSeparators(_ bytes: Span<UInt8>) {
         while self.position < self.end,
             bytes[self.position] == .comma || bytes[self.position] == .space || bytes[self.position] == .tab
         {
+            if bytes[self.position] == .comma { self.isAtMember = true }
             self.position += 1
         }
     }
 
-    private mutating func skipSpaces(_ bytes: Span<UInt8>) {
+    /// Returns whether there was one.
+    @discardableResult
+    private mutating func skipSpaces(_ bytes: Span<UInt8>) -> Bool {
+        let start = self.position
         while self.position < self.end, bytes[self.position] == .space || bytes[self.position] == .tab {
             self.position += 1
         }
+        return self.position > start
+    }
+
+    /// Skips what can't be read; a comma within quotes does not end it.
+    private mutating func skipToComma(_ bytes: Span<UInt8>) {
+        while self.position < self.end, bytes[self.position] != .comma {
+            if bytes[self.position] == .quote {
+                _ = self.value(bytes)
+            } else {
+                self.position += 1
+            }
+        }
+    }
+
+    /// Credentials in one word (RFC 9110 §11.2) have a comma or the end behind them; a parameter has a value there.
+    private mutating func skipToken68(_ bytes: Span<UInt8>) {
+        let start = self.position
+        while self.position < self.end, bytes[self.position].isToken || bytes[self.position] == .slash {
+            self.position += 1
+        }
+        while self.position < self.end, bytes[self.position] == .equals { self.position += 1 }
+        self.skipSpaces(bytes)
+        if self.position < self.end, bytes[self.position] != .comma { self.position = start }
     }
 
     private mutating func token(_ bytes: Span<UInt8>) -> ByteRange {
@@ -83,15 +125,20 @@ private struct ChallengeReader {
         return ByteRange(start, self.position)
     }
 
-    /// A token, or the inside of a quoted string.
-    private mutating func value(_ bytes: Span<UInt8>) -> ByteRange {
-        guard self.position < self.end, bytes[self.position] == .quote else { return self.token(bytes) }
-        self.position += 1
-        let start = self.position
-        while self.position < self.end, bytes[self.position] != .quote {
-            self.position += bytes[self.position] == .backslash ? 2 : 1
+    /// A token, or the inside of a quoted string without the backslashes that escape.
+    private mutating func value(_ bytes: Span<UInt8>) -> [UInt8] {
+        var value: [UInt8] = []
+        guard self.position < self.end, bytes[self.position] == .quote else {
+            let token = self.token(bytes)
+            for index in token.lower..<token.upper { value.append(bytes[index]) }
+            return value
         }
-        let value = ByteRange(start, min(self.position, self.end))
+        self.position += 1
+        while self.position < self.end, bytes[self.position] != .quote {
+            if bytes[self.position] == .backslash, self.position + 1 < self.end { self.position += 1 }
+            value.append(bytes[self.position])
+            self.position += 1
+        }
         self.position = min(self.position + 1, self.end)
         return value
     }

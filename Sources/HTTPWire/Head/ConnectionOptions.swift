@@ -1,20 +1,26 @@
 /// What the `Connection` fields of a head say (RFC 9110 §7.6.1).
 struct ConnectionOptions {
+    /// How many options a head may have. Each is looked for among all fields; honest heads have two or three.
+    static let limit = 64
+
     private(set) var close = false
     private(set) var keepAlive = false
 
     /// Reads the options of all `Connection` fields, and marks the fields they name as stripped.
     ///
-    /// - Throws: ``WireError/Code/badRequest`` when one names a field that must not go away.
-    init(_ fields: inout [Field], in bytes: Span<UInt8>) throws(WireError) {
+    /// - Throws: ``WireError/Code/badRequest`` when one names a field that must not go away, and when they are too many.
+    init(_ fields: inout [Field], in bytes: Span<UInt8>, isRequest: Bool) throws(WireError) {
+        var count = 0
         for index in fields.indices where fields[index].known == .connection {
             for option in bytes.listMembers(fields[index].value) {
+                count += 1
+                guard count <= Self.limit else { throw .bad("too many Connection options") }
                 if bytes.matches(option, "close") {
                     self.close = true
                 } else if bytes.matches(option, "keep-alive") {
                     self.keepAlive = true
                 } else {
-                    try Self.strip(option, from: &fields, in: bytes)
+                    try Self.strip(option, from: &fields, in: bytes, isRequest: isRequest)
                 }
             }
         }
@@ -23,14 +29,16 @@ struct ConnectionOptions {
     private static func strip(
         _ option: ByteRange,
         from fields: inout [Field],
-        in bytes: Span<UInt8>
+        in bytes: Span<UInt8>,
+        isRequest: Bool
     ) throws(WireError) {
         for position in option.lower..<option.upper where !bytes[position].isToken {
             throw .bad("a Connection option is not a token")
         }
-        guard !KnownField(option, in: bytes).isProtected else {
-            throw .bad("a Connection option names a protected field")
-        }
+        let known = KnownField(option, in: bytes)
+        // Some servers name it in every answer. It never passes as it came, and is read before this: no harm is in it.
+        if known == .transferEncoding, !isRequest { return }
+        guard !known.isProtected else { throw .bad("a Connection option names a protected field") }
         for index in fields.indices where bytes.equal(fields[index].name, option) {
             fields[index].isStripped = true
         }

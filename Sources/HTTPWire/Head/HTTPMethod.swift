@@ -1,5 +1,6 @@
 /// A request method (RFC 9110 §9): the known ones by name, any other token as it came.
 package enum HTTPMethod: UInt8, Sendable {
+    /// `other` is any further token, as ``RequestHead/methodName`` has it.
     case get, head, post, put, delete, options, patch, other
 
     /// Whether sending the request twice means no more than sending it once (RFC 9110 §9.2.2).

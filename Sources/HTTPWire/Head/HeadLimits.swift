@@ -4,10 +4,12 @@ package struct HeadLimits: Equatable, Sendable {
     package var head: Int
     /// One field line with name, colon and value.
     package var field: Int
+    /// Field lines in one head.
     package var fields: Int
-    /// The request target.
+    /// The request target. A request line may have 64 bytes more.
     package var target: Int
 
+    /// All in bytes, but for `fields`.
     package init(head: Int, field: Int, fields: Int, target: Int) {
         self.head = head
         self.field = field

@@ -3,7 +3,7 @@
 /// It takes only CRLF for a line's end, and says so at once when it sees another: a peer that ends lines otherwise would
 /// never be heard to finish.
 struct HeadScanner {
-    /// How many bytes have been looked at.
+    /// How many bytes have been looked at, up to the end or to the fault that was thrown.
     private(set) var scanned = 0
     private var lineStart = 0
     /// The end of the first line (behind its CRLF), once it is there.
@@ -15,8 +15,14 @@ struct HeadScanner {
         var index = self.scanned
         while index < available {
             if bytes[index] == .lineFeed {
-                guard index > 0, bytes[index - 1] == .carriageReturn else { throw .bad("a line ends with a bare LF") }
-                guard index < 2 || bytes[index - 2] != .carriageReturn else { throw .bad("a line ends with CR CR LF") }
+                guard index > 0, bytes[index - 1] == .carriageReturn else {
+                    self.scanned = index
+                    throw .bad("a line ends with a bare LF")
+                }
+                guard index < 2 || bytes[index - 2] != .carriageReturn else {
+                    self.scanned = index
+                    throw .bad("a line ends with CR CR LF")
+                }
                 let line = self.lineStart
                 self.lineStart = index + 1
                 if self.firstLineEnd == nil {

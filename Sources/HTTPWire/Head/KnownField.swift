@@ -1,16 +1,25 @@
 /// The fields that mean something to a gateway; all others pass unread.
 package enum KnownField: UInt8, Sendable {
+    /// No field that is read here.
     case other
+    /// What routes and frames a message.
     case host, contentLength, transferEncoding
+    /// What belongs to one connection or to the framing.
     case connection, keepAlive, proxyConnection, te, trailer, upgrade, http2Settings
+    /// Credentials for a proxy, and what asks for them.
     case proxyAuthorization, proxyAuthenticate
+    /// What a caller proves itself with; `martlet` is any `Martlet-*`.
     case authorization, martlet
+    /// `Expect`.
     case expect
+    /// `Forwarded`, `X-Forwarded-*`, `X-Real-IP`: what tells of the caller's address.
     case forwarding
+    /// What points into the upstream.
     case location, contentLocation, link
+    /// The challenges of a 401.
     case wwwAuthenticate
     /// Nothing to us, but no `Connection` may name them.
-    case contentType, contentEncoding, cookie, via, date
+    case contentType, contentEncoding, cookie, setCookie, via, date
 
     /// Recognizes a name by its length and bytes, without regard to case.
     init(_ name: ByteRange, in bytes: Span<UInt8>) {
@@ -30,6 +39,7 @@ package enum KnownField: UInt8, Sendable {
             case (9, 0x78): (.forwarding, "x-real-ip")
             case (10, 0x63): (.connection, "connection")
             case (10, 0x6B): (.keepAlive, "keep-alive")
+            case (10, 0x73): (.setCookie, "set-cookie")
             case (12, 0x63): (.contentType, "content-type")
             case (13, 0x61): (.authorization, "authorization")
             case (14, 0x63): (.contentLength, "content-length")
@@ -45,19 +55,19 @@ package enum KnownField: UInt8, Sendable {
             }
         if candidate != .other, bytes.matches(name, text) {
             self = candidate
-        } else if name.count > 8, bytes.matches(ByteRange(name.lower, name.lower + 8), "martlet-") {
+        } else if name.count >= 8, bytes.matches(ByteRange(name.lower, name.lower + 8), "martlet-") {
             self = .martlet
-        } else if name.count > 12, bytes.matches(ByteRange(name.lower, name.lower + 12), "x-forwarded-") {
+        } else if name.count >= 12, bytes.matches(ByteRange(name.lower, name.lower + 12), "x-forwarded-") {
             self = .forwarding
         } else {
             self = .other
         }
     }
 
-    /// Fields of one connection only (RFC 9110 §7.6.1): they never pass.
+    /// Fields of one connection only (RFC 9110 §7.6.1): they never pass. `Trailer` is none of them: it tells of the message.
     var isHopByHop: Bool {
         switch self {
-        case .connection, .keepAlive, .proxyConnection, .te, .trailer, .upgrade, .http2Settings, .transferEncoding,
+        case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings, .transferEncoding,
             .proxyAuthorization, .proxyAuthenticate:
             true
         default: false
@@ -69,9 +79,14 @@ package enum KnownField: UInt8, Sendable {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .martlet, .expect, .contentType,
             .contentEncoding,
-            .cookie, .via, .date, .location, .contentLocation, .wwwAuthenticate:
+            .cookie, .setCookie, .via, .date, .location, .contentLocation, .wwwAuthenticate:
             true
         default: false
         }
+    }
+
+    /// Whether a trailer of this name may go on: none that frames, routes or authenticates (RFC 9110 §6.5.1).
+    var passesAsTrailer: Bool {
+        !self.isHopByHop && !self.isProtected && self != .forwarding && self != .trailer
     }
 }

@@ -59,7 +59,8 @@ enum PathCheck {
             case 0..<0x20, 0x7F: throw .bad("an encoded control character in the path")
             case .slash, .backslash: try self.end()
             case 0xC0, 0xC1: throw .bad("overlong UTF-8 in the path")
-            case 0x80..<0xA0 where lead == 0xE0, 0x80..<0x90 where lead == 0xF0:
+            case 0x80..<0xA0 where lead == 0xE0, 0x80..<0x90 where lead == 0xF0,
+                0x80..<0x88 where lead == 0xF8, 0x80..<0x84 where lead == 0xFC:
                 throw .bad("overlong UTF-8 in the path")
             default: self.take(byte)
             }

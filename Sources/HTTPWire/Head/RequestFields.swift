@@ -3,8 +3,8 @@ struct RequestFields {
     private(set) var host = ByteRange.empty
     private(set) var expectsContinue = false
 
-    /// Marks as stripped what never goes upstream: the caller's credentials, `Martlet-*`, `Host`, `Expect` and what
-    /// tells of the caller's address.
+    /// Marks as stripped what never goes upstream: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
+    /// tells of the caller's address, and the announcement of trailers that don't go either.
     ///
     /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled, malformed or not that of an absolute
     ///   target, or where credentials are doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
@@ -39,7 +39,7 @@ struct RequestFields {
                     throw .bad("more than one Martlet field of a name")
                 }
                 try Self.requireASCII(value, in: bytes)
-            case .forwarding: break
+            case .forwarding, .trailer: break
             default: continue
             }
             fields[index].isStripped = true

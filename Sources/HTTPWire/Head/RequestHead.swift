@@ -5,12 +5,17 @@ package import NIOCore
 package struct RequestHead: Sendable {
     /// The whole head with its final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
+    /// The known methods by name.
     package let method: HTTPMethod
+    /// The method as it came.
     package let methodName: ByteRange
+    /// What is asked for, checked.
     package let target: RequestTarget
     /// 1 for HTTP/1.1, 0 for HTTP/1.0.
     package let minorVersion: UInt8
+    /// All fields in order, also those that don't go on.
     package let fields: [Field]
+    /// How the body that follows ends; never ``BodyFraming/untilClose``.
     package let body: BodyFraming
     /// The host the request names, by `Host` or by an absolute target, with its port; empty where HTTP/1.0 names none.
     package let host: ByteRange

@@ -7,7 +7,12 @@ package import NIOCore
 package struct RequestHeadParser {
     private let limits: HeadLimits
     private var scanner = HeadScanner()
+    /// The request line, once it is there.
+    private var line: RequestLine?
+    /// The empty line before this request has come.
+    private var hasSkippedLine = false
 
+    /// - Parameter limits: of each head.
     package init(limits: HeadLimits = .request) {
         self.limits = limits
     }
@@ -17,35 +22,42 @@ package struct RequestHeadParser {
 
     /// Takes one head from the front of `buffer`, or returns `nil` while it is not whole.
     ///
+    /// What is thrown depends on the bytes alone, not on the pieces they came in: the request line is judged before the
+    /// lines that follow it.
     /// - Throws: what is wrong, as soon as it can be told; the connection must close then.
     package mutating func next(_ buffer: inout ByteBuffer) throws(WireError) -> RequestHead? {
-        if !self.hasBegun { Self.skipEmptyLine(&buffer) }
-        guard buffer.readableBytes > 0 else { return nil }
-        guard let end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: self.limits.head) else {
-            try self.judgeIncomplete(buffer)
+        guard self.hasBegun || self.skipEmptyLine(&buffer) else { return nil }
+        let end: Int?
+        do throws(WireError) {
+            end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: self.limits.head)
+        } catch {
+            _ = try self.judgeLine(buffer)
+            throw error
+        }
+        guard let line = try self.judgeLine(buffer), let end else {
+            // Also what is no line yet: a small limit for the head may be below that of a line.
+            guard buffer.readableBytes < self.limits.head else {
+                throw WireError(.headTooLarge, "the head is too large")
+            }
             return nil
         }
         self.scanner = HeadScanner()
+        self.line = nil
+        self.hasSkippedLine = false
         guard let bytes = buffer.readSlice(length: end) else { return nil }
-        return try self.parse(bytes)
+        return try self.parse(bytes, line)
     }
 
-    /// One empty line before a request is forgiven (RFC 9112 §2.2).
-    private static func skipEmptyLine(_ buffer: inout ByteBuffer) {
-        if buffer.getInteger(at: buffer.readerIndex, as: UInt16.self) == 0x0D0A {
-            buffer.moveReaderIndex(forwardBy: 2)
+    /// Forgives one empty line before a request (RFC 9112 §2.2). Returns whether there is something to look at.
+    private mutating func skipEmptyLine(_ buffer: inout ByteBuffer) -> Bool {
+        if !self.hasSkippedLine, buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == .carriageReturn {
+            guard buffer.readableBytes > 1 else { return false }
+            if buffer.getInteger(at: buffer.readerIndex + 1, as: UInt8.self) == .lineFeed {
+                buffer.moveReaderIndex(forwardBy: 2)
+                self.hasSkippedLine = true
+            }
         }
-    }
-
-    /// Says early what no further byte can mend.
-    private func judgeIncomplete(_ buffer: ByteBuffer) throws(WireError) {
-        let bytes = buffer.readableBytesUInt8Span
-        if let end = self.scanner.firstLineEnd {
-            _ = try self.requestLine(bytes, lineEnd: end - 2)
-        } else if bytes.count > self.limits.target + 64 {
-            throw WireError(.targetTooLong, "the request line does not end")
-        }
-        if bytes.count >= self.limits.head { throw WireError(.headTooLarge, "the head is too large") }
+        return buffer.readableBytes > 0
     }
 
     private struct RequestLine {
@@ -53,15 +65,38 @@ package struct RequestHeadParser {
         var methodName: ByteRange
         var target: ByteRange
         var minorVersion: UInt8
+        /// Behind its CRLF.
+        var end: Int
     }
 
-    private func requestLine(_ bytes: Span<UInt8>, lineEnd: Int) throws(WireError) -> RequestLine {
+    /// The longest target with a method and a version before and behind it.
+    private var lineLimit: Int { self.limits.target + 64 }
+
+    /// Judges the request line once it is there, or as soon as it is too long to end well.
+    private mutating func judgeLine(_ buffer: ByteBuffer) throws(WireError) -> RequestLine? {
+        if let line = self.line { return line }
+        guard let end = self.scanner.firstLineEnd else {
+            // Of a line that may still end in time, its CR can have come.
+            guard self.scanner.scanned <= self.lineLimit + 1 else {
+                throw WireError(.targetTooLong, "the request line is too long")
+            }
+            return nil
+        }
+        let line = try self.requestLine(buffer.readableBytesUInt8Span, end: end)
+        self.line = line
+        return line
+    }
+
+    private func requestLine(_ bytes: Span<UInt8>, end: Int) throws(WireError) -> RequestLine {
+        let lineEnd = end - 2
+        guard lineEnd <= self.lineLimit else { throw WireError(.targetTooLong, "the request line is too long") }
         var position = 0
         while position < lineEnd, bytes[position].isToken { position += 1 }
         guard position > 0, position < lineEnd, bytes[position] == .space else {
             throw .bad("the request line does not begin with a method and one space")
         }
         let methodName = ByteRange(0, position)
+        let method = try HTTPMethod(methodName, in: bytes)
         let targetStart = position + 1
         position = targetStart
         while position < lineEnd, bytes[position].isVisible, bytes[position] != 0x23 { position += 1 }
@@ -70,22 +105,21 @@ package struct RequestHeadParser {
         guard !target.isEmpty, position < lineEnd, bytes[position] == .space else {
             throw .bad("the target is empty, holds a character that no target has, or is not followed by a version")
         }
-        let minorVersion = try HTTPVersion.minor(ByteRange(position + 1, lineEnd), in: bytes)
-        let method = try HTTPMethod(methodName, in: bytes)
-        return RequestLine(method: method, methodName: methodName, target: target, minorVersion: minorVersion)
+        return RequestLine(
+            method: method,
+            methodName: methodName,
+            target: target,
+            minorVersion: try HTTPVersion.minor(ByteRange(position + 1, lineEnd), in: bytes),
+            end: end
+        )
     }
 
-    private func parse(_ buffer: ByteBuffer) throws(WireError) -> RequestHead {
+    private func parse(_ buffer: ByteBuffer, _ line: RequestLine) throws(WireError) -> RequestHead {
         let bytes = buffer.readableBytesUInt8Span
-        var lineEnd = 0
-        while bytes[lineEnd] != .carriageReturn { lineEnd += 1 }
-        guard bytes[lineEnd + 1] == .lineFeed else { throw .bad("a bare CR in the request line") }
-
-        let line = try self.requestLine(bytes, lineEnd: lineEnd)
         let target = try RequestTarget(line.target, method: line.method, in: bytes)
         let section = FieldSection(limits: self.limits, refusesUnderscores: true)
-        var fields = try section.read(bytes, from: lineEnd + 2, to: bytes.count)
-        let connection = try ConnectionOptions(&fields, in: bytes)
+        var fields = try section.read(bytes, from: line.end, to: bytes.count)
+        let connection = try ConnectionOptions(&fields, in: bytes, isRequest: true)
         let body = try BodyFraming.declared(by: &fields, in: bytes, minorVersion: line.minorVersion) ?? .none
         let meaning = try RequestFields(&fields, in: bytes, target: target, minorVersion: line.minorVersion)
         return RequestHead(

@@ -4,10 +4,13 @@ package import NIOCore
 package struct ResponseHead: Sendable {
     /// The whole head with its final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
+    /// 100 to 599.
     package let status: Int
     /// From behind `HTTP/1.x ` to the end of the line with its CRLF: code and reason.
     package let statusLine: ByteRange
+    /// All fields in order, also those that don't go on.
     package let fields: [Field]
+    /// How the body that follows ends; ``BodyFraming/none`` for an answer to HEAD, 1xx, 204 and 304.
     package let body: BodyFraming
     /// What `Content-Length` says of an answer that has no body here (HEAD, 304): it passes.
     package let describedLength: Int?

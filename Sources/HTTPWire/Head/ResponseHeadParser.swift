@@ -4,7 +4,10 @@ package import NIOCore
 package struct ResponseHeadParser {
     private let limits: HeadLimits
     private var scanner = HeadScanner()
+    /// The status line, once it is there.
+    private var line: StatusLine?
 
+    /// - Parameter limits: of each head; the one for targets means nothing here.
     package init(limits: HeadLimits = .response) {
         self.limits = limits
     }
@@ -12,41 +15,72 @@ package struct ResponseHeadParser {
     /// Takes one head from the front of `buffer`, or returns `nil` while it is not whole.
     ///
     /// - Parameter method: of the request it answers: an answer to HEAD has no body, whatever its fields say.
+    /// - Throws: what is wrong, as soon as it can be told; the connection must be thrown away then.
     package mutating func next(
         _ buffer: inout ByteBuffer,
         answering method: HTTPMethod
     ) throws(WireError) -> ResponseHead? {
-        guard buffer.readableBytes > 0 else { return nil }
-        guard let end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: self.limits.head) else {
-            guard buffer.readableBytes < self.limits.head else { throw .bad("the answer's head is too large") }
+        let end: Int?
+        do throws(WireError) {
+            end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: self.limits.head)
+        } catch {
+            _ = try self.judgeLine(buffer)
+            throw error
+        }
+        guard let line = try self.judgeLine(buffer), let end else {
+            guard buffer.readableBytes < self.limits.head else {
+                throw WireError(.headTooLarge, "the answer's head is too large")
+            }
             return nil
         }
         self.scanner = HeadScanner()
+        self.line = nil
         guard let bytes = buffer.readSlice(length: end) else { return nil }
-        return try self.parse(bytes, answering: method)
+        return try self.parse(bytes, line, answering: method)
     }
 
-    private func parse(_ buffer: ByteBuffer, answering method: HTTPMethod) throws(WireError) -> ResponseHead {
-        let bytes = buffer.readableBytesUInt8Span
-        var lineEnd = 0
-        while bytes[lineEnd] != .carriageReturn {
-            guard bytes[lineEnd].isFieldValue else { throw .bad("a control character in the status line") }
-            lineEnd += 1
+    private struct StatusLine {
+        var minorVersion: UInt8
+        var status: Int
+        /// Behind its CRLF.
+        var end: Int
+    }
+
+    /// Judges the status line once it is there: what speaks no HTTP is not listened to for longer.
+    private mutating func judgeLine(_ buffer: ByteBuffer) throws(WireError) -> StatusLine? {
+        if let line = self.line { return line }
+        guard let end = self.scanner.firstLineEnd else { return nil }
+        let line = try Self.statusLine(buffer.readableBytesUInt8Span, end: end)
+        self.line = line
+        return line
+    }
+
+    private static func statusLine(_ bytes: Span<UInt8>, end: Int) throws(WireError) -> StatusLine {
+        let lineEnd = end - 2
+        for position in 0..<lineEnd where !bytes[position].isFieldValue {
+            throw .bad("a control character in the status line")
         }
-        guard bytes[lineEnd + 1] == .lineFeed, lineEnd >= 12, bytes[8] == .space else {
-            throw .bad("no status line where it belongs")
-        }
+        guard lineEnd >= 12, bytes[8] == .space else { throw .bad("no status line where it belongs") }
         let minorVersion = try HTTPVersion.minor(ByteRange(0, 8), in: bytes)
         guard bytes[9].isDigit, bytes[10].isDigit, bytes[11].isDigit, lineEnd == 12 || bytes[12] == .space else {
             throw .bad("a status that is not three digits")
         }
         let status = Int(bytes[9] & 0x0F) * 100 + Int(bytes[10] & 0x0F) * 10 + Int(bytes[11] & 0x0F)
         guard status >= 100, status < 600 else { throw .bad("a status out of range") }
+        return StatusLine(minorVersion: minorVersion, status: status, end: end)
+    }
 
+    private func parse(
+        _ buffer: ByteBuffer,
+        _ line: StatusLine,
+        answering method: HTTPMethod
+    ) throws(WireError) -> ResponseHead {
+        let bytes = buffer.readableBytesUInt8Span
+        let status = line.status
         let section = FieldSection(limits: self.limits, refusesUnderscores: false)
-        var fields = try section.read(bytes, from: lineEnd + 2, to: bytes.count)
-        let connection = try ConnectionOptions(&fields, in: bytes)
-        let declared = try BodyFraming.declared(by: &fields, in: bytes, minorVersion: minorVersion)
+        var fields = try section.read(bytes, from: line.end, to: bytes.count)
+        let connection = try ConnectionOptions(&fields, in: bytes, isRequest: false)
+        let declared = try BodyFraming.declared(by: &fields, in: bytes, minorVersion: line.minorVersion)
         let hasBody = status >= 200 && status != 204 && status != 304 && method != .head
         let body: BodyFraming = hasBody ? declared ?? .untilClose : .none
         var describedLength: Int?
@@ -58,11 +92,11 @@ package struct ResponseHeadParser {
         return ResponseHead(
             bytes: buffer,
             status: status,
-            statusLine: ByteRange(9, lineEnd + 2),
+            statusLine: ByteRange(9, line.end),
             fields: fields,
             body: body,
             describedLength: describedLength,
-            keepsAlive: body != .untilClose && !connection.close && (minorVersion == 1 || connection.keepAlive)
+            keepsAlive: body != .untilClose && !connection.close && (line.minorVersion == 1 || connection.keepAlive)
         )
     }
 }

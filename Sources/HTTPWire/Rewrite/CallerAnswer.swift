@@ -2,11 +2,14 @@ package import NIOCore
 
 /// Writes an upstream's answer head for a caller: fields of the connection go, the rest passes byte for byte.
 package enum CallerAnswer {
+    /// The head that goes to the caller, complete with its empty line.
+    ///
     /// - Parameters:
     ///   - framing: of the body as it will be sent to this caller.
     ///   - close: adds `Connection: close`.
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
-    ///   - extra: whole lines to add.
+    ///   - extra: whole lines to add, each with its CRLF.
+    ///   - room: to leave behind the head, in bytes.
     package static func head(
         of answer: ResponseHead,
         framing: BodyFraming,
@@ -28,7 +31,7 @@ package enum CallerAnswer {
         }
         head.writePassing(answer.fields, of: source) { !$0.isStripped }
         head.writeFraming(framing, isRequest: false, method: .other)
-        if let length = answer.describedLength {
+        if framing == .none, let length = answer.describedLength {
             head.writeFraming(.length(length), isRequest: false, method: .other)
         }
         if close { head.writeStaticString("Connection: close\r\n") }
@@ -40,17 +43,28 @@ package enum CallerAnswer {
 
     /// The end of a chunked body with the trailers that may pass: none that frames, routes or authenticates.
     package static func lastChunk(_ trailers: Trailers?, allocator: ByteBufferAllocator) -> ByteBuffer {
-        var end = allocator.buffer(capacity: 5 + (trailers?.bytes.readableBytes ?? 0))
-        end.writeStaticString("0\r\n")
-        if let trailers {
-            end.writePassing(trailers.fields, of: trailers.bytes) { !$0.isStripped && !$0.known.isProtected }
-        }
-        end.writeLineEnd()
-        return end
+        .lastChunk(trailers, allocator: allocator) { _, _ in true }
     }
 }
 
 extension ByteBuffer {
+    /// The last chunk with the trailers that any message may have and `passes` lets through.
+    static func lastChunk(
+        _ trailers: Trailers?,
+        allocator: ByteBufferAllocator,
+        where passes: (Field, ByteBuffer) -> Bool
+    ) -> ByteBuffer {
+        var end = allocator.buffer(capacity: 5 + (trailers?.bytes.readableBytes ?? 0))
+        end.writeStaticString("0\r\n")
+        if let trailers {
+            end.writePassing(trailers.fields, of: trailers.bytes) {
+                $0.known.passesAsTrailer && passes($0, trailers.bytes)
+            }
+        }
+        end.writeLineEnd()
+        return end
+    }
+
     /// Copies the lines that pass as they stand, neighbours in one run.
     mutating func writePassing(_ fields: [Field], of source: ByteBuffer, where passes: (Field) -> Bool) {
         var runStart = 0

@@ -4,9 +4,11 @@ package import NIOCore
 package struct UpstreamRequest: Sendable {
     /// The upstream's path, beginning and ending with `/`.
     private let path: ByteBuffer
-    /// The `Host` line with its CRLF, and `Via` where the route adds it.
-    private let lines: ByteBuffer
-    /// Name of the injected field in lower case, where it is not `authorization`: the caller's own is dropped.
+    /// The `Host` line with its CRLF.
+    private let host: ByteBuffer
+    /// The route adds `Via`.
+    private let via: Bool
+    /// Name of the injected field in lower case, where it is not `authorization`, which never passes anyway.
     private let injectedName: [UInt8]?
 
     /// - Parameters:
@@ -16,7 +18,8 @@ package struct UpstreamRequest: Sendable {
     ///   - injectedName: the name of the field that will carry the token.
     package init(path: String, host: String, via: Bool, injectedName: String) {
         self.path = ByteBuffer(string: path)
-        self.lines = ByteBuffer(string: "Host: \(host)\r\n\(via ? "Via: 1.1 martlet\r\n" : "")")
+        self.host = ByteBuffer(string: "Host: \(host)\r\n")
+        self.via = via
         let name = Array(injectedName.lowercased().utf8)
         self.injectedName = name == Array("authorization".utf8) ? nil : name
     }
@@ -27,7 +30,7 @@ package struct UpstreamRequest: Sendable {
     /// - Parameters:
     ///   - prefix: how many bytes of the request's path the upstream's path replaces; 0 keeps the path, and the
     ///     upstream's stands in front of it (`strip: false`).
-    ///   - framing: of the body as it will be sent.
+    ///   - framing: of the body as it will be sent; a request has none that ends with the connection.
     ///   - spare: room to leave for the injected line, in bytes.
     package func head(
         for request: RequestHead,
@@ -36,17 +39,28 @@ package struct UpstreamRequest: Sendable {
         spare: Int,
         allocator: ByteBufferAllocator
     ) -> ByteBuffer {
+        assert(framing != .untilClose, "a request has no body that ends with the connection")
         let source = request.bytes
         var head = allocator.buffer(
-            capacity: source.readableBytes + self.path.readableBytes + self.lines.readableBytes + spare + 64
+            capacity: source.readableBytes + self.path.readableBytes + self.host.readableBytes + spare + 80
         )
         head.write(ByteRange(0, request.methodName.upper + 1), of: source)
         self.writeTarget(of: request, replacing: prefix, into: &head)
         head.writeStaticString(" HTTP/1.1\r\n")
-        head.writeImmutableBuffer(self.lines)
-        head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isInjected($0, in: request) }
+        head.writeImmutableBuffer(self.host)
+        head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isInjected($0, in: source) }
+        // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
+        if self.via { head.writeStaticString("Via: 1.1 martlet\r\n") }
         head.writeFraming(framing, isRequest: true, method: request.method)
         return head
+    }
+
+    /// The end of a chunked body with the trailers that may go upstream: none that frames, routes or authenticates, none
+    /// named like the injected field, and none whose underscores an upstream may turn into that.
+    package func lastChunk(_ trailers: Trailers?, allocator: ByteBufferAllocator) -> ByteBuffer {
+        .lastChunk(trailers, allocator: allocator) { field, bytes in
+            !self.isInjected(field, in: bytes) && !bytes.hasUnderscore(in: field.name)
+        }
     }
 
     private func writeTarget(of request: RequestHead, replacing prefix: Int, into head: inout ByteBuffer) {
@@ -55,7 +69,8 @@ package struct UpstreamRequest: Sendable {
             head.writeStaticString("*")
             return
         }
-        if prefix > 0 || self.path.readableBytes == 1 && target.path.isEmpty {
+        // The empty path of an absolute target is `/` (RFC 9110 §4.2.3).
+        if prefix > 0 || target.path.isEmpty {
             head.writeImmutableBuffer(self.path)
         } else if let base = self.path.getSlice(at: self.path.readerIndex, length: self.path.readableBytes - 1) {
             head.writeImmutableBuffer(base)
@@ -65,9 +80,9 @@ package struct UpstreamRequest: Sendable {
         head.write(target.query, of: request.bytes)
     }
 
-    private func isInjected(_ field: Field, in request: RequestHead) -> Bool {
-        guard let name = self.injectedName, field.known == .other else { return false }
-        return request.bytes.readableBytesUInt8Span.matches(field.name, lowercase: name)
+    private func isInjected(_ field: Field, in bytes: ByteBuffer) -> Bool {
+        guard let name = self.injectedName else { return false }
+        return bytes.readableBytesUInt8Span.matches(field.name, lowercase: name)
     }
 }
 
@@ -85,5 +100,13 @@ extension ByteBuffer {
             self.writeStaticString("Content-Length: 0\r\n")
         case .none, .untilClose: break
         }
+    }
+}
+
+extension ByteBuffer {
+    fileprivate func hasUnderscore(in range: ByteRange) -> Bool {
+        let bytes = self.readableBytesUInt8Span
+        for position in range.lower..<range.upper where bytes[position] == .underscore { return true }
+        return false
     }
 }

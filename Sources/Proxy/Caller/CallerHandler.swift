@@ -7,7 +7,8 @@ import NIOCore
 
 /// A caller's connection: takes requests off its bytes, one at a time, and feeds its ``Exchange``.
 ///
-/// Reads stop while the exchange can't take more: that is the backpressure towards the caller.
+/// Reads stop while the exchange can't take more: that is the backpressure towards the caller. So does taking requests
+/// while the caller leaves answers unread.
 final class CallerHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
@@ -16,12 +17,11 @@ final class CallerHandler: ChannelDuplexHandler {
 
     /// What may wait here unread by the exchange: pipelined requests, or a body that finds no room.
     private static let highWater = 16 << 10
-    private static let lingerLimit = 1 << 20
 
     private enum State {
         case open
-        /// The answer is out; what the caller still sends is thrown away, so that it can read the answer.
-        case lingering(left: Int, since: Tick)
+        /// The answer is on its way, and the connection's end behind it.
+        case ending(CallerEnding)
         case closed
     }
 
@@ -29,12 +29,11 @@ final class CallerHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
     private var state = State.open
-    private var parser: RequestHeadParser
-    private var decoder = BodyDecoder(.none)
-    private var isInBody = false
-    private var buffer = ByteBuffer()
+    private var reader: RequestReader
     private var isProcessing = false
     private var isReadWithheld = false
+    /// The sweep's tick since which a request, or the rest of its head, has been waited for.
+    private var waitingSince: Tick
     private(set) var isWritable = true
     private(set) var allocator = ByteBufferAllocator()
     /// Where the loop keeps it.
@@ -42,7 +41,8 @@ final class CallerHandler: ChannelDuplexHandler {
 
     init(loop: GatewayLoop) {
         self.loop = loop
-        self.parser = RequestHeadParser(limits: loop.headLimits)
+        self.reader = RequestReader(limits: loop.headLimits)
+        self.waitingSince = loop.tick
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -74,18 +74,16 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = self.unwrapInboundIn(data)
+        let bytes = self.unwrapInboundIn(data)
         switch self.state {
         case .open:
-            if self.buffer.readableBytes == 0 {
-                self.buffer = bytes
-            } else {
-                self.buffer.writeBuffer(&bytes)
-            }
+            if !self.reader.hasBegun { self.waitingSince = self.loop.tick }
+            self.reader.receive(bytes)
             self.process()
-        case .lingering(let left, let since):
-            self.state = .lingering(left: left - bytes.readableBytes, since: since)
-            if left < bytes.readableBytes { context.close(promise: nil) }
+        case .ending(var ending):
+            let isTooMuch = ending.takes(bytes.readableBytes)
+            self.state = .ending(ending)
+            if isTooMuch { context.close(promise: nil) }
         case .closed: break
         }
     }
@@ -96,7 +94,9 @@ final class CallerHandler: ChannelDuplexHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         self.isWritable = context.channel.isWritable
-        if self.isWritable { self.exchange?.callerWritable() }
+        guard self.isWritable else { return }
+        self.exchange?.callerWritable()
+        self.resume()
     }
 
     func read(context: ChannelHandlerContext) {
@@ -109,44 +109,30 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
-        case .open: self.buffer.readableBytes < Self.highWater && (!self.isInBody || self.exchange?.wantsBody == true)
-        case .lingering: true
+        case .open: self.reader.count < Self.highWater && (!self.reader.isInBody || self.exchange?.wantsBody == true)
+        case .ending(let ending): ending.lingers
         case .closed: false
         }
     }
 
-    /// Takes from the buffer whatever the exchange can take now.
+    /// Takes from the reader whatever the exchange can take now.
     private func process() {
         guard !self.isProcessing else { return }
         self.isProcessing = true
         while case .open = self.state, let exchange = self.exchange, self.step(exchange) {}
         self.isProcessing = false
-        if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
     }
 
     /// - Returns: whether there may be more to do.
     private func step(_ exchange: Exchange) -> Bool {
+        guard self.reader.isInBody ? exchange.wantsBody : exchange.isIdle && self.isWritable else { return false }
         do throws(WireError) {
-            if self.isInBody {
-                guard exchange.wantsBody else { return false }
-                switch try self.decoder.next(&self.buffer) {
-                case .bytes(let bytes):
-                    exchange.requestBytes(bytes)
-                    return true
-                case .end:
-                    self.isInBody = false
-                    exchange.requestEnded()
-                    return true
-                case .needsMore:
-                    return false
-                }
+            switch try self.reader.next() {
+            case .head(let head): exchange.begin(head)
+            case .bytes(let bytes): exchange.requestBytes(bytes)
+            case .end: exchange.requestEnded()
+            case .needsMore: return false
             }
-            guard exchange.isIdle, let head = try self.parser.next(&self.buffer) else { return false }
-            if head.body != .none && head.body != .length(0) {
-                self.decoder = BodyDecoder(head.body)
-                self.isInBody = true
-            }
-            exchange.begin(head)
             return true
         } catch {
             exchange.requestFailed(error)
@@ -166,17 +152,18 @@ extension CallerHandler {
         self.context?.flush()
     }
 
-    /// The exchange is idle again: a pipelined request may be there already.
+    /// The answer is whole: a pipelined request may be there already.
     func finished() {
+        self.waitingSince = self.loop.tick
+        self.resume()
+    }
+
+    /// The exchange may take more: of the body, or the next request.
+    func resume() {
         guard !self.isProcessing else { return }
         self.process()
         self.exchange?.flush()
-        self.resumeReading()
-    }
-
-    /// The exchange may take body again.
-    func resumeReading() {
-        self.process()
+        if self.loop.isDraining { self.drain() }
         guard self.isReadWithheld, self.wantsRead else { return }
         self.isReadWithheld = false
         self.context?.read()
@@ -185,15 +172,20 @@ extension CallerHandler {
     /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending.
     func close(lingering: Bool) {
         guard let context = self.context, case .open = self.state else { return }
-        self.state = lingering ? .lingering(left: Self.lingerLimit, since: self.loop.tick) : .closed
-        self.buffer = ByteBuffer()
+        self.state = .ending(CallerEnding(lingers: lingering, since: self.loop.tick))
+        self.reader.clear()
         // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
-        written.futureResult.assumeIsolated().whenComplete { _ in
-            context.close(mode: lingering ? .output : .all, promise: nil)
-        }
-        if lingering { self.resumeReading() }
+        written.futureResult.assumeIsolated().whenComplete { _ in self.answerIsOut() }
+        if lingering { self.resume() }
+    }
+
+    private func answerIsOut() {
+        guard case .ending(var ending) = self.state else { return }
+        ending.answerIsOut(at: self.loop.tick)
+        self.state = .ending(ending)
+        self.context?.close(mode: ending.lingers ? .output : .all, promise: nil)
     }
 
     /// Ends the connection with a reset, so that a half answer can't be taken for a whole one.
@@ -205,19 +197,32 @@ extension CallerHandler {
         }
         context.close(promise: nil)
     }
+}
 
-    /// Called by the loop's sweep.
+// MARK: - For the loop
+
+extension CallerHandler {
+    /// Ends what has been waited for too long.
     func sweep() {
-        if case .lingering(_, let since) = self.state, self.loop.tick.duration(since: since) > .seconds(2) {
-            self.context?.close(promise: nil)
-        } else {
-            self.exchange?.sweep()
+        guard let exchange = self.exchange else { return }
+        let now = self.loop.tick
+        let limits = self.loop.callerTimeouts
+        switch self.state {
+        case .open where exchange.isIdle:
+            let limit = self.reader.hasBegun ? limits.head : limits.idle
+            if now.duration(since: self.waitingSince) > limit { self.closeNow() }
+        case .open:
+            exchange.sweep()
+        case .ending(let ending):
+            if ending.isOver(at: now, unread: limits.idle) { self.closeNow() }
+        case .closed: break
         }
     }
 
     /// No more requests are taken; a connection without one ends now.
     func drain() {
-        if self.exchange?.isIdle == true, case .open = self.state { self.close(lingering: false) }
+        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun else { return }
+        self.close(lingering: false)
     }
 
     /// Ends the connection whatever it does.

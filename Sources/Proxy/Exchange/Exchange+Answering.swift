@@ -6,38 +6,42 @@ import TokenModel
 extension Exchange {
     func answered(_ answer: ResponseHead) {
         self.lastProgress = self.loop.tick
+        guard let route = self.match?.route else { return self.abort() }
         guard !answer.isInterim else { return self.passInterim(answer) }
         let facts = ExchangeMachine.Answer(
             isDeadToken: DeadToken.shows(in: answer),
-            isBodyKept: !self.kept.isDropped
+            isRepeatable: !self.kept.isDropped && !self.hasPassedInterim
         )
-        if !facts.isDeadToken, let token = self.sentToken { self.loop.accepted(token, slot: self.route.slot) }
+        if answer.status != 401, let token = self.sentToken { self.loop.accepted(token, slot: route.slot) }
         switch self.machine.answered(facts) {
         case .pass: self.pass(answer)
         case .passMarkedReplayed: self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
         case .passAndRefresh:
             self.pass(answer)
-            self.loop.refreshInBackground(slot: self.route.slot, refused: self.sentToken)
+            self.loop.refreshInBackground(slot: route.slot, refused: self.sentToken)
         case .hold:
             self.heldAnswer = answer
             self.upstream?.holdAnswer()
-            self.park(refused: self.sentToken)
+            self.park(route, refused: self.sentToken)
         case .fail: self.abort()
         }
     }
 
     /// 1xx: 100 is the gateway's own to say, 101 was not asked for, the rest passes.
-    func passInterim(_ answer: ResponseHead) {
+    private func passInterim(_ answer: ResponseHead) {
         self.interimAnswers += 1
         guard answer.status != 101, self.interimAnswers <= 20 else { return self.upstreamInvalid() }
         guard answer.status != 100, self.request?.minorVersion == 1 else { return }
         self.caller.write(CallerAnswer.head(of: answer, framing: .none, close: false, allocator: self.caller.allocator))
         self.needsCallerFlush = true
+        self.hasPassedInterim = true
     }
 
     func pass(_ answer: ResponseHead, extra: StaticString = "") {
         guard let request = self.request else { return }
         self.heldAnswer = nil
+        // Nothing is sent again from here on.
+        self.kept = KeptBody(limit: 0)
         var framing = answer.body
         if request.minorVersion == 0 {
             if framing == .chunked { framing = .untilClose }
@@ -82,7 +86,7 @@ extension Exchange {
             self.caller.write(CallerAnswer.lastChunk(trailers, allocator: self.caller.allocator))
             self.needsCallerFlush = true
         }
-        self.releaseUpstream(reusable: isReusable && self.isRequestEnded && self.requestEncoder.isEnded)
+        self.releaseUpstream(reusable: isReusable && self.requestEncoder.isEnded)
         self.finish(close: self.closesAfterAnswer)
     }
 
@@ -90,7 +94,9 @@ extension Exchange {
         self.upstream = nil
         let mayRepeat = beforeAnyByte && !self.kept.isDropped && self.request?.method.isIdempotent == true
         switch self.machine.upstreamLost(mayRepeat: mayRepeat) {
-        case .retry: self.connect(fresh: true)
+        case .retry:
+            guard let route = self.match?.route else { return self.abort() }
+            self.connect(route, fresh: true)
         case .answerReset: self.answer(self.resetError)
         case .abortCaller: self.abort()
         case .ignore: break

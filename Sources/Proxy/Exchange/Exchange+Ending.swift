@@ -4,45 +4,52 @@ import TokenModel
 
 /// How an exchange ends: by an answer of its own, by the last byte, or by force.
 extension Exchange {
+    /// How long the machine may stay in its phase without anything moving.
+    private static let passTimeout = Duration.seconds(15)
+
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
-        guard let timeout = self.timeout, self.loop.tick.duration(since: self.lastProgress) > timeout.after else {
-            return
-        }
-        self.fail(with: timeout.error)
+        guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit else { return }
+        self.fail(with: self.timeoutError)
     }
 
-    var timeout: (after: Duration, error: GatewayError)? {
-        guard self.request != nil, !self.isIdle else { return nil }
-        let timeouts = self.route.plan.timeouts
+    private var timeLimit: Duration? {
+        guard let timeouts = self.match?.route.plan.timeouts else { return nil }
+        return switch self.machine.phase {
+        case .parked, .judging: Self.passTimeout
+        case .connecting: timeouts.connect
+        case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
+        case .answering: timeouts.idle
+        case .idle, .poisoned: nil
+        }
+    }
+
+    private var timeoutError: GatewayError {
         switch self.machine.phase {
         case .parked, .judging:
-            return (.seconds(15), GatewayError(.refreshFailed, "no token came within 15 s"))
+            GatewayError(.refreshFailed, "no token came within 15 s")
         case .connecting:
-            return (timeouts.connect, GatewayError(.overloaded, "no upstream connection became free in time"))
+            GatewayError(.overloaded, "no upstream connection became free in time")
+        case .sending where !self.isRequestEnded && self.upstream?.isWritable == true:
+            GatewayError(.bodyTimeout, "the request's body stopped coming")
         case .sending where !self.isRequestEnded:
-            return (timeouts.idle, GatewayError(.bodyTimeout, "the request's body stopped coming"))
-        case .sending:
-            return (timeouts.response, GatewayError(.upstreamTimeout, "the upstream did not answer in time"))
-        case .answering:
-            return (timeouts.idle, GatewayError(.upstreamTimeout, "the answer stopped"))
-        case .idle, .poisoned:
-            return nil
+            GatewayError(.upstreamTimeout, "the upstream stopped taking the request's body")
+        case .sending, .answering, .idle, .poisoned:
+            GatewayError(.upstreamTimeout, "the upstream did not answer in time")
         }
     }
 
     func answer(_ error: GatewayError) {
         var error = error
-        if error.code != .noRoute, error.fault != .caller || error.code == .bodyTimeout {
-            error.route = self.route.plan.name
-            error.account = self.route.plan.account
+        if let plan = self.match?.route.plan {
+            error.route = plan.name
+            error.account = plan.account
         }
         let close = !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
         self.caller.write(
             error.answer(to: self.request?.method ?? .other, close: close, allocator: self.caller.allocator)
         )
         self.needsCallerFlush = true
-        self.heldAnswer = nil
         self.finish(close: close)
     }
 
@@ -74,6 +81,7 @@ extension Exchange {
 
     func forget() {
         self.request = nil
+        self.match = nil
         self.heldAnswer = nil
         self.sentToken = nil
         self.kept = KeptBody(limit: 0)

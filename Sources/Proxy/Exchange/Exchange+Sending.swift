@@ -4,19 +4,22 @@ import TokenModel
 
 /// Towards the upstream: a pass, a connection, the head with the token, the body.
 extension Exchange {
-    func park(refused: TokenMark?) {
-        self.loop.requestPass(for: self, slot: self.route.slot, refused: refused)
+    /// The request waits for a pass.
+    func park(_ route: Route, refused: TokenMark?) {
+        self.lastProgress = self.loop.tick
+        self.loop.requestPass(for: self, slot: route.slot, refused: refused)
     }
 
     func passArrived(_ pass: Pass) {
-        let isNewer = TokenMark(pass) != self.sentToken
-        switch self.machine.passArrived(isNewer: isNewer) {
+        guard let route = self.match?.route else { return }
+        switch self.machine.passArrived(isNewer: TokenMark(pass) != self.sentToken) {
         case .connect:
-            self.connect()
+            self.connect(route)
         case .replay:
             self.heldAnswer = nil
-            self.upstream?.discardAnswer()
-            self.connect()
+            self.upstream?.discardAnswer(isReusable: self.requestEncoder.isEnded)
+            self.upstream = nil
+            self.connect(route)
         case .passHeldAnswer:
             if let answer = self.heldAnswer { self.pass(answer) }
             self.upstream?.resumeAnswer()
@@ -34,26 +37,29 @@ extension Exchange {
         self.flush()
     }
 
-    func connect(fresh: Bool = false) {
-        self.loop.pools[self.route.pool].acquire(for: self, fresh: fresh)
+    func connect(_ route: Route, fresh: Bool = false) {
+        self.lastProgress = self.loop.tick
+        self.loop.pools[route.pool].acquire(for: self, fresh: fresh)
     }
 
     /// A connection is ready: the token goes in and the head goes out, in this tick.
-    func connected(_ upstream: UpstreamHandler) {
-        guard let request = self.request, self.machine.phase == .connecting else {
-            upstream.release()
-            return
+    ///
+    /// - Returns: whether it is taken; else another exchange may have it.
+    func connected(_ upstream: UpstreamHandler) -> Bool {
+        guard let request = self.request, let match = self.match, self.machine.phase == .connecting else {
+            return false
         }
-        let head = self.route.rewrite.head(
+        let route = match.route
+        let head = route.rewrite.head(
             for: request,
-            replacing: self.route.plan.strip ? self.match.prefix : 0,
+            replacing: route.plan.strip ? match.prefix : 0,
             framing: request.body,
             spare: 1_024,
             allocator: self.caller.allocator
         )
-        guard let authorized = self.loop.gateway.authorize(head, self.match.route) else {
-            upstream.release()
-            return self.passLapsed()
+        guard let authorized = self.loop.gateway.authorize(head, route) else {
+            self.passLapsed(route)
+            return false
         }
         self.sentToken = authorized.token
         self.machine.sent(onReused: upstream.isReused)
@@ -65,14 +71,18 @@ extension Exchange {
         self.requestEncoder = BodyEncoder(request.body)
         if let kept = self.kept.bytes { self.sendBody(kept) }
         self.kept.trim()
-        if self.isRequestEnded { return self.endBody() }
-        if request.expectsContinue, self.kept.count == 0, !self.kept.isDropped { self.sendContinue() }
-        self.caller.resumeReading()
+        if self.isRequestEnded {
+            self.endBody()
+        } else {
+            if request.expectsContinue, self.kept.isEmpty { self.sendContinue() }
+            self.caller.resume()
+        }
+        return true
     }
 
-    func passLapsed() {
+    private func passLapsed(_ route: Route) {
         switch self.machine.lapsed() {
-        case .park: self.park(refused: nil)
+        case .park: self.park(route, refused: nil)
         case .answer:
             self.answer(
                 GatewayError(.refreshFailed, "each token ended before it could be used; its lifetime is too short")
@@ -87,7 +97,10 @@ extension Exchange {
         self.flush()
     }
 
-    func sendContinue() {
+    /// Once per request: a second attempt finds the caller sending already.
+    private func sendContinue() {
+        guard !self.hasSentContinue else { return }
+        self.hasSentContinue = true
         var interim = self.caller.allocator.buffer(capacity: 25)
         interim.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n")
         self.caller.write(interim)

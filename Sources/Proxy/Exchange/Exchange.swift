@@ -9,11 +9,14 @@ final class Exchange {
     unowned let caller: CallerHandler
     var machine = ExchangeMachine()
 
+    /// The request under way, from its head's coming to the last byte of its answer.
     var request: RequestHead?
-    var match = RouteTable.Match(route: 0, prefix: 0)
+    /// Where that goes, once it is settled: there may be an answer before.
+    var match: RouteTable.Match?
     var kept = KeptBody(limit: 0)
     var isRequestEnded = true
     var requestEncoder = BodyEncoder(.none)
+    var hasSentContinue = false
 
     var upstream: UpstreamHandler?
     var sentToken: TokenMark?
@@ -21,6 +24,8 @@ final class Exchange {
     var answerEncoder = BodyEncoder(.none)
     var closesAfterAnswer = false
     var interimAnswers = 0
+    /// An interim answer has gone to the caller.
+    var hasPassedInterim = false
 
     /// Distinguishes this request from earlier and later ones of the connection, for those who come back late.
     private(set) var serial: UInt64 = 0
@@ -34,13 +39,11 @@ final class Exchange {
         self.caller = caller
     }
 
-    var route: Route { self.loop.gateway.table.routes[self.match.route] }
-
     /// No request is under way.
     var isIdle: Bool { self.machine.phase == .idle }
 
-    /// It waits for an upstream connection.
-    var isConnecting: Bool { self.machine.phase == .connecting }
+    /// The request of that number waits for an upstream connection.
+    func isConnecting(_ serial: UInt64) -> Bool { self.serial == serial && self.machine.phase == .connecting }
 
     /// The caller can take more of the answer.
     var canTakeAnswer: Bool { self.caller.isWritable }
@@ -61,35 +64,36 @@ extension Exchange {
     /// A request has come; its body, where it has one, follows.
     func begin(_ request: RequestHead) {
         self.serial &+= 1
-        self.lastProgress = self.loop.tick
         self.request = request
-        self.isRequestEnded = request.body == .none || request.body == .length(0)
+        self.isRequestEnded = !request.hasBody
         self.interimAnswers = 0
+        self.hasPassedInterim = false
+        self.hasSentContinue = false
         switch self.loop.gateway.decide(request) {
-        case .answer(let error):
-            self.answer(error)
-        case .forward(let match):
-            self.begin(match, hasPass: true)
-        case .wait(let match):
-            self.begin(match, hasPass: false)
+        case .answer(let error): self.answer(error)
+        case .forward(let match): self.begin(match, hasPass: true)
+        case .wait(let match): self.begin(match, hasPass: false)
         }
     }
 
-    func begin(_ match: RouteTable.Match, hasPass: Bool) {
+    private func begin(_ match: RouteTable.Match, hasPass: Bool) {
         self.match = match
-        self.kept = KeptBody(limit: self.route.plan.replayBodyLimit)
+        self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
         switch self.machine.begin(hasPass: hasPass) {
-        case .connect: self.connect()
-        case .park: self.park(refused: nil)
+        case .connect: self.connect(match.route)
+        case .park: self.park(match.route, refused: nil)
         case .fail: self.abort()
         }
     }
 
     func requestBytes(_ bytes: ByteBuffer) {
-        self.lastProgress = self.loop.tick
         switch self.machine.phase {
-        case .sending, .answering:
+        case .sending:
+            self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: true)
+            self.sendBody(bytes)
+        case .answering:
+            self.lastProgress = self.loop.tick
             self.sendBody(bytes)
         case .parked, .connecting, .judging:
             self.kept.keep(bytes, isSent: false)
@@ -99,9 +103,10 @@ extension Exchange {
 
     func requestEnded() {
         self.isRequestEnded = true
-        self.lastProgress = self.loop.tick
         switch self.machine.phase {
-        case .sending, .answering: self.endBody()
+        case .sending, .answering:
+            self.lastProgress = self.loop.tick
+            self.endBody()
         case .parked, .connecting, .judging, .idle, .poisoned: break
         }
     }
@@ -115,10 +120,13 @@ extension Exchange {
         self.answer(GatewayError(code, "\(error.reason)"))
     }
 
+    /// Nothing of the caller may be touched from here on: who still waits in this request's name finds it idle.
     func callerGone() {
         self.machine.abandoned()
         self.releaseUpstream(reusable: false)
         self.forget()
+        self.needsCallerFlush = false
+        self.needsUpstreamFlush = false
     }
 
     func callerWritable() {
@@ -126,12 +134,7 @@ extension Exchange {
     }
 
     func upstreamWritable() {
-        self.caller.resumeReading()
-        self.flush()
-    }
-
-    /// The connection is not this exchange's any more.
-    func letGo() {
-        self.upstream = nil
+        self.lastProgress = self.loop.tick
+        self.caller.resume()
     }
 }

@@ -2,20 +2,13 @@
 ///
 ///     idle ──begin──▶ connecting ──connected, pass good──▶ sending ──answer's head──▶ answering ──end──▶ idle
 ///       │               ▲   │ ▲                             │  │
-///       └─begin─▶ parked┘   │ └──stale connection, once─────┘  └─dead token, body kept─▶ judging
+///       └─begin─▶ parked┘   │ └──stale connection, once─────┘  └─dead token, repeatable─▶ judging
 ///                   ▲       │                                                              │  │
 ///                   └─pass lapsed                        connecting ◀──newer pass (replay)─┘  └─no newer pass─▶ answering
 ///
 /// From every state but `idle` an own answer or the caller's leaving goes to `idle`. Each event returns what must be
 /// done about it, once; what is not possible in a state poisons the machine, and the shell closes both sides.
-struct ExchangeMachine: ~Copyable {
-    /// What has been spent of the second chances a request has.
-    private struct Attempts {
-        var isReplay = false
-        var isRetry = false
-        var lapses = 0
-    }
-
+package struct ExchangeMachine: ~Copyable {
     private enum State {
         case idle
         case parked(Attempts)
@@ -28,11 +21,13 @@ struct ExchangeMachine: ~Copyable {
     }
 
     /// Where the exchange stands, for those who feed it and for the sweep.
-    enum Phase { case idle, parked, connecting, sending, judging, answering, poisoned }
+    package enum Phase: Sendable { case idle, parked, connecting, sending, judging, answering, poisoned }
 
     private var state = State.idle
 
-    var phase: Phase {
+    package init() {}
+
+    package var phase: Phase {
         switch self.state {
         case .idle: .idle
         case .parked: .parked
@@ -48,18 +43,21 @@ struct ExchangeMachine: ~Copyable {
 // MARK: - Before an answer
 
 extension ExchangeMachine {
-    enum Begin: Equatable { case connect, park, fail }
+    package enum Begin: Equatable, Sendable { case connect, park, fail }
 
-    mutating func begin(hasPass: Bool) -> Begin {
+    /// A request has come, and its route is settled.
+    package mutating func begin(hasPass: Bool) -> Begin {
         guard case .idle = self.state else { return self.poison(.fail) }
         self.state = hasPass ? .connecting(Attempts()) : .parked(Attempts())
         return hasPass ? .connect : .park
     }
 
-    enum PassArrived: Equatable { case connect, replay, passHeldAnswer, answerReset, ignore }
+    package enum PassArrived: Equatable, Sendable { case connect, replay, passHeldAnswer, answerReset, ignore }
 
+    /// A pass was asked for, and is there.
+    ///
     /// - Parameter isNewer: than the one that was refused; meaningless where none was.
-    mutating func passArrived(isNewer: Bool) -> PassArrived {
+    package mutating func passArrived(isNewer: Bool) -> PassArrived {
         switch self.state {
         case .parked(let attempts):
             self.state = .connecting(attempts)
@@ -77,10 +75,10 @@ extension ExchangeMachine {
         }
     }
 
-    enum Failed: Equatable { case answer, ignore }
+    package enum Failed: Equatable, Sendable { case answer, ignore }
 
     /// No pass is to be had, or no connection.
-    mutating func failed() -> Failed {
+    package mutating func failed() -> Failed {
         switch self.state {
         case .parked, .judging, .connecting:
             self.state = .idle
@@ -90,13 +88,13 @@ extension ExchangeMachine {
         }
     }
 
-    enum Lapsed: Equatable { case park, answer, fail }
+    package enum Lapsed: Equatable, Sendable { case park, answer, fail }
 
     /// A connection is there, and the pass is not any more.
-    mutating func lapsed() -> Lapsed {
+    package mutating func lapsed() -> Lapsed {
         guard case .connecting(var attempts) = self.state else { return self.poison(.fail) }
         attempts.lapses += 1
-        guard attempts.lapses <= 3 else {
+        guard attempts.lapses <= Attempts.lapseLimit else {
             self.state = .idle
             return .answer
         }
@@ -105,7 +103,7 @@ extension ExchangeMachine {
     }
 
     /// The authorized head was handed to a connection.
-    mutating func sent(onReused isReused: Bool) {
+    package mutating func sent(onReused isReused: Bool) {
         guard case .connecting(let attempts) = self.state else {
             return self.poison(())
         }
@@ -117,27 +115,34 @@ extension ExchangeMachine {
 
 extension ExchangeMachine {
     /// What is known of an answer whose head has come.
-    struct Answer: Equatable {
+    package struct Answer: Equatable, Sendable {
         /// It says that the token is dead.
-        var isDeadToken: Bool
-        /// All of the request's body that was taken is still there to be sent again.
-        var isBodyKept: Bool
+        package var isDeadToken: Bool
+        /// All of the request's body that was taken is still there to be sent again, and nothing of an answer has gone
+        /// to the caller.
+        package var isRepeatable: Bool
+
+        package init(isDeadToken: Bool, isRepeatable: Bool) {
+            self.isDeadToken = isDeadToken
+            self.isRepeatable = isRepeatable
+        }
     }
 
-    enum Answered: Equatable {
+    package enum Answered: Equatable, Sendable {
         case pass
         /// It is the answer to a replay, and says again that the token is dead.
         case passMarkedReplayed
         /// Hold it back and have the account refreshed.
         case hold
-        /// It goes on, since the body can't be sent again; the next request shall find a fresh token.
+        /// It goes on, since the request can't be sent again; the next one shall find a fresh token.
         case passAndRefresh
         case fail
     }
 
-    mutating func answered(_ answer: Answer) -> Answered {
+    /// An answer's head has come; interim ones (1xx) are none of the machine's business.
+    package mutating func answered(_ answer: Answer) -> Answered {
         guard case .sending(let attempts, _) = self.state else { return self.poison(.fail) }
-        if answer.isDeadToken, !attempts.isReplay, answer.isBodyKept {
+        if answer.isDeadToken, !attempts.isReplay, answer.isRepeatable {
             self.state = .judging(attempts, isHeldAnswerLost: false)
             return .hold
         }
@@ -146,7 +151,7 @@ extension ExchangeMachine {
         return attempts.isReplay ? .passMarkedReplayed : .passAndRefresh
     }
 
-    enum Lost: Equatable {
+    package enum Lost: Equatable, Sendable {
         /// Once more on a new connection.
         case retry
         case answerReset
@@ -158,7 +163,7 @@ extension ExchangeMachine {
     /// The upstream connection is gone before the answer's end.
     ///
     /// - Parameter mayRepeat: the method is idempotent, the body kept, and no byte of an answer came.
-    mutating func upstreamLost(mayRepeat: Bool) -> Lost {
+    package mutating func upstreamLost(mayRepeat: Bool) -> Lost {
         switch self.state {
         case .sending(var attempts, let isReused):
             guard isReused, mayRepeat, !attempts.isRetry else {
@@ -179,19 +184,19 @@ extension ExchangeMachine {
         }
     }
 
-    enum Ended: Equatable { case finish, fail }
+    package enum Ended: Equatable, Sendable { case finish, fail }
 
     /// The answer is whole.
-    mutating func answerEnded() -> Ended {
+    package mutating func answerEnded() -> Ended {
         guard case .answering = self.state else { return self.poison(.fail) }
         self.state = .idle
         return .finish
     }
 
-    /// The upstream's bytes are not HTTP, or it took too long.
+    /// The upstream's or the caller's bytes are not HTTP, or one of them took too long.
     ///
     /// - Returns: whether the caller can still be told; else its connection must be aborted.
-    mutating func upstreamFailed() -> Bool {
+    package mutating func upstreamFailed() -> Bool {
         switch self.state {
         case .sending, .connecting, .parked, .judging:
             self.state = .idle
@@ -203,7 +208,7 @@ extension ExchangeMachine {
     }
 
     /// The caller's connection is gone, or must go.
-    mutating func abandoned() { self.state = .idle }
+    package mutating func abandoned() { self.state = .idle }
 
     private mutating func poison<Action>(_ action: Action) -> Action {
         assertionFailure("an event that this state does not know")

@@ -1,5 +1,5 @@
-import NIOCore
-import TokenModel
+package import NIOCore
+package import TokenModel
 
 /// Which field carries the token, and what stands before it there. The one place of the data path that opens a token.
 package struct Injection: Sendable, Hashable {
@@ -14,7 +14,7 @@ package struct Injection: Sendable, Hashable {
     /// The injected line and the empty line that ends the head.
     ///
     /// Tokens are checked for characters that could end a line when they are taken from a provider or an import.
-    func line(for pass: Pass) -> ByteBuffer {
+    package func line(for pass: Pass) -> ByteBuffer {
         var line = ByteBuffer()
         line.reserveCapacity(self.header.utf8.count + self.prefix.utf8.count + pass.accessToken.count + 6)
         line.writeString("\(self.header): \(self.prefix)")

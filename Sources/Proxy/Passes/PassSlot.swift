@@ -1,14 +1,14 @@
 import NIOCore
-import TokenModel
+package import TokenModel
 
 /// One account's current pass on one event loop, with the lines that carry its token, made once per pass.
-struct PassSlot {
-    let account: AccountID
+package struct PassSlot {
+    package let account: AccountID
     private let injections: [Injection]
-    private(set) var pass: Pass?
+    package private(set) var pass: Pass?
     private var lines: [ByteBuffer] = []
     /// An upstream has taken this pass's token.
-    private(set) var isProven = false
+    package private(set) var isProven = false
 
     init(account: AccountID, injections: [Injection]) {
         self.account = account

@@ -12,9 +12,3 @@ package protocol PassSource: Sendable {
     /// once per token set and event loop.
     func accepted(_ token: TokenMark, of account: AccountID)
 }
-
-/// What the event loops' slots follow.
-package enum PassEvent: Sendable {
-    case installed(Pass)
-    case dropped(AccountID)
-}

@@ -1,16 +1,16 @@
 import Synchronization
 
 /// How many requests may wait for passes, over all event loops.
-final class WaiterLimit: Sendable {
+package final class WaiterLimit: Sendable {
     private let limit: Int
     private let count = Atomic<Int>(0)
 
-    init(_ limit: Int) {
+    package init(_ limit: Int) {
         self.limit = limit
     }
 
     /// Takes a place, if there is one.
-    func enter() -> Bool {
+    package func enter() -> Bool {
         guard self.count.add(1, ordering: .relaxed).newValue <= self.limit else {
             self.count.subtract(1, ordering: .relaxed)
             return false
@@ -18,7 +18,8 @@ final class WaiterLimit: Sendable {
         return true
     }
 
-    func leave(_ places: Int) {
+    /// Gives places back.
+    package func leave(_ places: Int) {
         self.count.subtract(places, ordering: .relaxed)
     }
 }

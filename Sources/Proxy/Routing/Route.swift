@@ -1,24 +1,23 @@
 import HTTPWire
 import NIOCore
-import TokenModel
 
 /// A route as an event loop uses it: all that can be made before the first request is made.
-struct Route: Sendable {
-    let plan: RoutePlan
+package final class Route: Sendable {
+    package let plan: RoutePlan
     /// Where the account's slot stands.
-    let slot: Int
+    package let slot: Int
     /// Which of the slot's prepared lines this route injects.
-    let line: Int
+    package let line: Int
     /// Where the upstream's pool stands.
-    let pool: Int
+    package let pool: Int
     let rewrite: UpstreamRequest
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
     /// The path as it stands in a request without percent signs.
-    let path: [UInt8]
+    private let path: [UInt8]
     /// The decoded segments of the path.
-    let segments: [ArraySlice<UInt8>]
+    private let segments: [ArraySlice<UInt8>]
 
     init(_ plan: RoutePlan, slot: Int, line: Int, pool: Int) {
         self.plan = plan
@@ -28,7 +27,7 @@ struct Route: Sendable {
         let upstream = plan.upstream
         self.rewrite = UpstreamRequest(
             path: upstream.path,
-            host: upstream.port == 80 ? upstream.host : "\(upstream.host):\(upstream.port)",
+            host: upstream.authority,
             via: plan.via,
             injectedName: plan.injection.header
         )
@@ -38,6 +37,9 @@ struct Route: Sendable {
             self.path.dropFirst().dropLast().isEmpty
             ? [] : self.path.dropFirst().dropLast().split(separator: 0x2F, omittingEmptySubsequences: false)
     }
+
+    /// How many segments its path has: of two routes that match, the one with more wins.
+    var depth: Int { self.segments.count }
 
     /// How many raw bytes of the request's path this route's path covers, or `nil` where it does not match.
     func matchedPrefix(of request: RequestHead, in bytes: Span<UInt8>) -> Int? {

@@ -22,6 +22,7 @@ package struct RoutePlan: Sendable {
 
     /// Where requests go: plain HTTP to a host and port, under a path that begins and ends with `/`.
     package struct Upstream: Sendable, Hashable {
+        /// A name or an IP address, without brackets.
         package var host: String
         package var port: Int
         package var path: String
@@ -30,6 +31,12 @@ package struct RoutePlan: Sendable {
             self.host = host
             self.port = port
             self.path = path
+        }
+
+        /// What `Host` says of it: an IPv6 address in brackets, the port where it is not the scheme's (RFC 9110 §7.2).
+        var authority: String {
+            let host = self.host.contains(":") ? "[\(self.host)]" : self.host
+            return self.port == 80 ? host : "\(host):\(self.port)"
         }
     }
 

@@ -1,16 +1,16 @@
-import HTTPWire
+package import HTTPWire
 import NIOCore
-import TokenModel
+package import TokenModel
 
 /// All routes in the order they are tried: those with a host first, then by longest path.
-struct RouteTable: Sendable {
-    let routes: [Route]
+package struct RouteTable: Sendable {
+    package let routes: [Route]
     /// The accounts in the order of their slots, each with the injections its slot prepares lines for.
-    let slots: [(account: AccountID, injections: [Injection])]
+    package let slots: [(account: AccountID, injections: [Injection])]
     /// The upstreams in the order of their pools.
     let pools: [UpstreamOrigin]
 
-    init(_ plans: [RoutePlan]) {
+    package init(_ plans: [RoutePlan]) {
         var slots: [(account: AccountID, injections: [Injection])] = []
         var pools: [UpstreamOrigin] = []
         let routes = plans.map { plan in
@@ -37,27 +37,26 @@ struct RouteTable: Sendable {
         }
         self.routes = routes.sorted { left, right in
             if left.hostName.isEmpty != right.hostName.isEmpty { return right.hostName.isEmpty }
-            return left.segments.count > right.segments.count
+            return left.depth > right.depth
         }
         self.slots = slots
         self.pools = pools
     }
 
     /// What ``match(_:)`` found.
-    struct Match {
-        /// Index into ``RouteTable/routes``.
-        var route: Int
+    package struct Match: Sendable {
+        package let route: Route
         /// Raw bytes of the request's path that the route's path covers.
-        var prefix: Int
+        package let prefix: Int
     }
 
-    func match(_ request: RequestHead) -> Match? {
+    /// The route that `request` goes by, or `nil` where there is none.
+    package func match(_ request: RequestHead) -> Match? {
         let bytes = request.bytes.readableBytesUInt8Span
-        for index in self.routes.indices {
-            let host = self.routes[index].hostName
-            if !host.isEmpty, !bytes.matches(request.hostName, lowercase: host) { continue }
-            if let prefix = self.routes[index].matchedPrefix(of: request, in: bytes) {
-                return Match(route: index, prefix: prefix)
+        for route in self.routes {
+            if !route.hostName.isEmpty, !bytes.matches(request.hostName, lowercase: route.hostName) { continue }
+            if let prefix = route.matchedPrefix(of: request, in: bytes) {
+                return Match(route: route, prefix: prefix)
             }
         }
         return nil

@@ -12,6 +12,7 @@ final class GatewayLoop {
 
     let eventLoop: any EventLoop
     let headLimits: HeadLimits
+    let callerTimeouts: CallerTimeouts
     private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
     private let waiterLimit: WaiterLimit
@@ -35,12 +36,14 @@ final class GatewayLoop {
         eventLoop: any EventLoop,
         table: RouteTable,
         headLimits: HeadLimits,
+        callerTimeouts: CallerTimeouts,
         waiterLimit: WaiterLimit,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
     ) {
         self.eventLoop = eventLoop
         self.headLimits = headLimits
+        self.callerTimeouts = callerTimeouts
         self.waiterLimit = waiterLimit
         self.passes = passes
         self.passRequests = passRequests

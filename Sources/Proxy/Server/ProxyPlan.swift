@@ -5,6 +5,7 @@ package struct ProxyPlan: Sendable {
     package var listeners: [Address]
     package var routes: [RoutePlan]
     package var headLimits: HeadLimits
+    package var callerTimeouts: CallerTimeouts
     /// Requests that may wait for passes at once.
     package var waiters: Int
     /// Event loops, each with a listening socket per address.
@@ -29,12 +30,14 @@ package struct ProxyPlan: Sendable {
         listeners: [Address],
         routes: [RoutePlan],
         headLimits: HeadLimits = .request,
+        callerTimeouts: CallerTimeouts = CallerTimeouts(),
         waiters: Int = 10_000,
         eventLoops: Int
     ) {
         self.listeners = listeners
         self.routes = routes
         self.headLimits = headLimits
+        self.callerTimeouts = callerTimeouts
         self.waiters = waiters
         self.eventLoops = eventLoops
     }

@@ -2,7 +2,7 @@ import HTTPWire
 import NIOCore
 import NIOPosix
 import Synchronization
-import TokenModel
+package import TokenModel
 
 #if canImport(Glibc)
     import Glibc
@@ -18,6 +18,8 @@ package final class ProxyServer: Sendable {
     private let loops: [NIOLoopBound<GatewayLoop>]
     private let passRequests: (stream: AsyncStream<PassRequest>, continuation: AsyncStream<PassRequest>.Continuation)
     private let listeners = Mutex<[any Channel]>([])
+    /// Whether the event loops still take tasks; held while one is given.
+    private let takesTasks = Mutex(true)
 
     package init(_ plan: ProxyPlan, passes: any PassSource) async {
         self.plan = plan
@@ -35,6 +37,7 @@ package final class ProxyServer: Sendable {
                     eventLoop: eventLoop,
                     table: table,
                     headLimits: plan.headLimits,
+                    callerTimeouts: plan.callerTimeouts,
                     waiterLimit: waiterLimit,
                     passes: passes,
                     passRequests: passRequests.continuation
@@ -112,13 +115,13 @@ package final class ProxyServer: Sendable {
         await withDiscardingTaskGroup { tasks in
             for await request in self.passRequests.stream {
                 tasks.addTask {
+                    let result: Result<Pass, PassError>
                     do throws(PassError) {
-                        request.answer(
-                            .success(try await self.passes.pass(for: request.account, refused: request.refused))
-                        )
+                        result = .success(try await self.passes.pass(for: request.account, refused: request.refused))
                     } catch {
-                        request.answer(.failure(error))
+                        result = .failure(error)
                     }
+                    self.ifLoopsRun { request.answer(result) }
                 }
             }
         }
@@ -126,8 +129,17 @@ package final class ProxyServer: Sendable {
 
     /// Tells all loops what became of an account's pass, in order.
     package func follow(_ event: PassEvent) {
-        for loop in self.loops {
-            loop.eventLoop.execute { loop.value.follow(event) }
+        self.ifLoopsRun {
+            for loop in self.loops {
+                loop.eventLoop.execute { loop.value.follow(event) }
+            }
+        }
+    }
+
+    /// Whoever gives passes may outlive the loops.
+    private func ifLoopsRun(_ give: () -> Void) {
+        self.takesTasks.withLock { takesTasks in
+            if takesTasks { give() }
         }
     }
 
@@ -138,9 +150,8 @@ package final class ProxyServer: Sendable {
         try? await self.closeListeners()
         let drained = await withTaskGroup(of: Bool.self) { tasks in
             tasks.addTask {
-                for loop in self.loops {
-                    try? await loop.eventLoop.flatSubmit { loop.value.drain() }.get()
-                }
+                let drains = self.loops.map { loop in loop.eventLoop.flatSubmit { loop.value.drain() } }
+                for drain in drains { try? await drain.get() }
                 return true
             }
             tasks.addTask {
@@ -153,6 +164,7 @@ package final class ProxyServer: Sendable {
             return first
         }
         self.passRequests.continuation.finish()
+        self.takesTasks.withLock { $0 = false }
         try? await self.group.shutdownGracefully()
         return drained
     }

@@ -12,36 +12,34 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     private enum State {
         case idle
-        case head
-        case body(keepsAlive: Bool)
+        /// A request is out; its exchange takes what comes.
+        case answering
         /// The head is with the exchange, which has not decided; nothing more is read.
-        case held(keepsAlive: Bool)
+        case held
+        /// Held, and the connection is gone; but the answer is whole.
+        case heldLast
         case closed
     }
 
-    private unowned let pool: UpstreamPool
+    /// Counts it, once it is connected, until it is gone.
+    private var pool: UpstreamPool?
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
     private var state = State.idle
-    private var parser = ResponseHeadParser()
-    private var decoder = BodyDecoder(.none)
-    private var method = HTTPMethod.other
-    private var buffer = ByteBuffer()
-    private var hasAnswerBegun = false
+    private var reader = AnswerReader()
     private var isReadWithheld = false
     private var isProcessing = false
     private(set) var isWritable = true
-    /// It has served a request before.
+    /// It has been idle: the upstream may have closed it just now.
     private(set) var isReused = false
     /// The sweep's tick at which it became idle.
     private(set) var idleSince = Tick.start
 
-    init(pool: UpstreamPool) {
-        self.pool = pool
-    }
-
     var isOpen: Bool {
-        if case .closed = self.state { false } else { self.context != nil }
+        switch self.state {
+        case .idle, .answering, .held: self.context != nil
+        case .heldLast, .closed: false
+        }
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -49,30 +47,39 @@ final class UpstreamHandler: ChannelDuplexHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        self.ended()
+        self.ended(cleanly: false)
         self.context = nil
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.ended()
+        self.ended(cleanly: false)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
     }
 
-    private func ended() {
-        if case .closed = self.state { return }
-        let state = self.state
-        self.state = .closed
-        self.pool.closed(self)
-        guard let exchange = self.exchange else { return }
+    /// The upstream's side ends with this event and with nothing else: a reset is no end of an answer.
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard let event = event as? ChannelEvent, event == .inputClosed else { return }
+        self.ended(cleanly: true)
+        context.close(promise: nil)
+    }
+
+    private func ended(cleanly: Bool) {
+        guard self.isOpen else { return }
+        let isHeld = if case .held = self.state { true } else { false }
+        let staysHeld = isHeld && self.reader.isWhole(isEnded: cleanly)
+        self.state = staysHeld ? .heldLast : .closed
+        self.pool?.closed(self)
+        self.pool = nil
+        guard !staysHeld, let exchange = self.exchange else { return }
         self.exchange = nil
-        if case .body = state, self.decoder.endsWithClose {
+        if cleanly, !isHeld, self.reader.endsWithClose {
             exchange.answerEnded(nil, isReusable: false)
             exchange.flush()
         } else {
-            exchange.upstreamLost(beforeAnyByte: !self.hasAnswerBegun)
+            exchange.upstreamLost(beforeAnyByte: !self.reader.hasBegun)
         }
     }
 
@@ -82,13 +89,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
-        var bytes = self.unwrapInboundIn(data)
-        self.hasAnswerBegun = true
-        if self.buffer.readableBytes == 0 {
-            self.buffer = bytes
-        } else {
-            self.buffer.writeBuffer(&bytes)
-        }
+        self.reader.receive(self.unwrapInboundIn(data))
         self.process()
     }
 
@@ -111,9 +112,9 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
-        case .idle, .head: true
-        case .body: self.exchange?.canTakeAnswer ?? true
-        case .held, .closed: false
+        case .idle: true
+        case .answering: self.exchange?.canTakeAnswer ?? true
+        case .held, .heldLast, .closed: false
         }
     }
 
@@ -128,34 +129,18 @@ final class UpstreamHandler: ChannelDuplexHandler {
         } catch {
             self.exchange?.upstreamInvalid()
         }
-        if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
     }
 
     /// - Returns: whether there may be more to do.
     private func step(_ exchange: Exchange) throws(WireError) -> Bool {
-        switch self.state {
-        case .head:
-            guard let head = try self.parser.next(&self.buffer, answering: self.method) else { return false }
-            if !head.isInterim {
-                self.decoder = BodyDecoder(head.body)
-                self.state = .body(keepsAlive: head.keepsAlive)
-            }
-            exchange.answered(head)
-            return true
-        case .body(let keepsAlive):
-            switch try self.decoder.next(&self.buffer) {
-            case .bytes(let bytes):
-                exchange.answerBytes(bytes)
-                return true
-            case .end(let trailers):
-                exchange.answerEnded(trailers, isReusable: keepsAlive && self.buffer.readableBytes == 0)
-                return false
-            case .needsMore:
-                return false
-            }
-        case .idle, .held, .closed:
-            return false
+        guard case .answering = self.state else { return false }
+        switch try self.reader.next() {
+        case .head(let head): exchange.answered(head)
+        case .bytes(let bytes): exchange.answerBytes(bytes)
+        case .end(let trailers): exchange.answerEnded(trailers, isReusable: self.reader.isClean)
+        case .needsMore: return false
         }
+        return true
     }
 }
 
@@ -165,9 +150,8 @@ extension UpstreamHandler {
     /// Takes up a request; its answer goes to `exchange`.
     func begin(_ exchange: Exchange, method: HTTPMethod) {
         self.exchange = exchange
-        self.method = method
-        self.hasAnswerBegun = false
-        self.state = .head
+        self.reader.begin(method)
+        self.state = .answering
     }
 
     func write(_ bytes: ByteBuffer) {
@@ -180,34 +164,36 @@ extension UpstreamHandler {
 
     /// The answer whose head has just come waits for a decision.
     func holdAnswer() {
-        guard case .body(let keepsAlive) = self.state else { return }
-        self.state = .held(keepsAlive: keepsAlive)
+        guard case .answering = self.state else { return }
+        self.state = .held
     }
 
     /// The held answer goes to the caller after all.
     func resumeAnswer() {
-        guard case .held(let keepsAlive) = self.state else { return }
-        self.state = .body(keepsAlive: keepsAlive)
-        self.process()
-        self.resumeReading()
+        switch self.state {
+        case .held:
+            self.state = .answering
+            self.process()
+            self.resumeReading()
+        case .heldLast:
+            self.state = .answering
+            self.process()
+            self.state = .closed
+            // Only the end of the connection tells such an answer's end, and that is here.
+            self.exchange?.answerEnded(nil, isReusable: false)
+        case .idle, .answering, .closed: break
+        }
     }
 
-    /// The held answer is not wanted. The connection is kept if the answer's end is here already.
-    func discardAnswer() {
-        guard case .held(let keepsAlive) = self.state else { return self.close() }
-        var isEnded = false
-        var isMore = keepsAlive
-        while isMore {
-            switch try? self.decoder.next(&self.buffer) {
-            case .bytes: break
-            case .end:
-                isEnded = true
-                isMore = false
-            case .needsMore, nil: isMore = false
-            }
+    /// The held answer is not wanted.
+    ///
+    /// - Parameter isReusable: the request it answers has gone out whole. Then the connection is kept, if the answer's
+    ///   end is here already.
+    func discardAnswer(isReusable: Bool) {
+        guard case .held = self.state, isReusable, self.reader.skipRest(), self.reader.isClean else {
+            return self.close()
         }
-        self.exchange?.letGo()
-        if isEnded, self.buffer.readableBytes == 0 { self.release() } else { self.close() }
+        self.release()
     }
 
     func resumeReading() {
@@ -219,11 +205,11 @@ extension UpstreamHandler {
     /// The connection is clean: another exchange may use it.
     func release() {
         self.exchange = nil
-        guard self.isOpen else { return }
+        guard self.isOpen, let pool = self.pool else { return }
         self.state = .idle
         self.isReused = true
-        self.idleSince = self.pool.tick
-        self.pool.released(self)
+        self.idleSince = pool.tick
+        pool.released(self)
         self.resumeReading()
     }
 
@@ -231,5 +217,14 @@ extension UpstreamHandler {
     func close() {
         self.exchange = nil
         self.context?.close(promise: nil)
+    }
+}
+
+// MARK: - For the pool
+
+extension UpstreamHandler {
+    /// It is connected, and counts from now on.
+    func join(_ pool: UpstreamPool) {
+        self.pool = pool
     }
 }

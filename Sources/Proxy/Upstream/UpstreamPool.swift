@@ -10,9 +10,18 @@ final class UpstreamPool {
     private let origin: UpstreamOrigin
     private unowned let loop: GatewayLoop
     private var idle: [UpstreamHandler] = []
-    /// Open connections, in use or not, and those being dialled.
+    /// Connections that have joined and are not gone, and those being dialled.
     private var count = 0
-    private var waiting = CircularBuffer<(exchange: Exchange, serial: UInt64)>()
+    private var waiting = CircularBuffer<Place>()
+
+    /// A request's place in the queue.
+    private struct Place {
+        let exchange: Exchange
+        let serial: UInt64
+
+        /// It was given up, or its time was over.
+        var isLeft: Bool { !self.exchange.isConnecting(self.serial) }
+    }
 
     init(_ origin: UpstreamOrigin, loop: GatewayLoop) {
         self.origin = origin
@@ -27,54 +36,59 @@ final class UpstreamPool {
     func acquire(for exchange: Exchange, fresh: Bool) {
         while !fresh, let upstream = self.idle.popLast() {
             guard upstream.isOpen else { continue }
-            return exchange.connected(upstream)
-        }
-        guard self.count < self.origin.maxConnections else {
-            self.waiting.append((exchange, exchange.serial))
+            if !exchange.connected(upstream) { self.released(upstream) }
             return
         }
-        self.dial(for: exchange)
+        guard self.count < self.origin.maxConnections else {
+            self.waiting.append(Place(exchange: exchange, serial: exchange.serial))
+            return
+        }
+        self.dial(for: Place(exchange: exchange, serial: exchange.serial))
     }
 
-    private func dial(for exchange: Exchange) {
+    private func dial(for place: Place) {
         self.count += 1
-        let serial = exchange.serial
         let loop = self.loop.eventLoop
-        let bound = NIOLoopBound((pool: self, exchange: exchange), eventLoop: loop)
+        let bound = NIOLoopBound((pool: self, place: place), eventLoop: loop)
         ClientBootstrap(group: loop)
             .connectTimeout(TimeAmount(self.origin.connectTimeout))
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
+            // An upstream's end comes as an event of its own, so that a reset can't be taken for it.
+            .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(UpstreamHandler(pool: bound.value.pool))
+                    try channel.pipeline.syncOperations.addHandler(UpstreamHandler())
                 }
             }
             .connect(host: self.origin.host, port: self.origin.port)
             .assumeIsolated()
             .whenComplete { result in
-                let (pool, exchange) = bound.value
+                let (pool, place) = bound.value
                 switch result.flatMap({ channel in
                     Result { try channel.pipeline.syncOperations.handler(type: UpstreamHandler.self) }
                 }) {
-                case .success(let upstream): pool.dialled(upstream, for: exchange, serial)
-                case .failure: pool.dialFailed(for: exchange, serial)
+                case .success(let upstream) where upstream.isOpen: pool.dialled(upstream, for: place)
+                case .success, .failure: pool.dialFailed(for: place)
                 }
             }
     }
 
-    private func dialled(_ upstream: UpstreamHandler, for exchange: Exchange, _ serial: UInt64) {
-        guard exchange.serial == serial, !exchange.isIdle else { return self.released(upstream) }
-        exchange.connected(upstream)
-        exchange.flush()
+    private func dialled(_ upstream: UpstreamHandler, for place: Place) {
+        upstream.join(self)
+        if !place.isLeft, place.exchange.connected(upstream) {
+            place.exchange.flush()
+        } else {
+            upstream.release()
+        }
     }
 
-    private func dialFailed(for exchange: Exchange, _ serial: UInt64) {
+    private func dialFailed(for place: Place) {
         self.count -= 1
-        if exchange.serial == serial {
-            exchange.connectFailed(
+        if !place.isLeft {
+            place.exchange.connectFailed(
                 GatewayError(
                     .upstreamUnreachable,
                     "no connection to the route's upstream; is it up, and its name right?"
@@ -86,17 +100,17 @@ final class UpstreamPool {
 
     /// A connection is free: the longest waiting exchange gets it, or it becomes idle.
     func released(_ upstream: UpstreamHandler) {
-        while let next = self.waiting.popFirst() {
-            guard next.exchange.serial == next.serial, next.exchange.isConnecting else { continue }
-            next.exchange.connected(upstream)
-            next.exchange.flush()
-            return
+        while let place = self.waiting.popFirst() {
+            guard !place.isLeft else { continue }
+            let isTaken = place.exchange.connected(upstream)
+            place.exchange.flush()
+            if isTaken { return }
         }
         if self.loop.isDraining { return upstream.close() }
         self.idle.append(upstream)
     }
 
-    /// Called by each connection once, when it is gone.
+    /// Called by each connection that has joined, once, when it is gone.
     func closed(_ upstream: UpstreamHandler) {
         self.count -= 1
         self.idle.removeAll { $0 === upstream }
@@ -104,14 +118,16 @@ final class UpstreamPool {
     }
 
     private func serveWaiting() {
-        while self.count < self.origin.maxConnections, let next = self.waiting.popFirst() {
-            guard next.exchange.serial == next.serial, next.exchange.isConnecting else { continue }
-            self.dial(for: next.exchange)
+        while self.count < self.origin.maxConnections, let place = self.waiting.popFirst() {
+            guard !place.isLeft else { continue }
+            self.dial(for: place)
         }
     }
 
     /// Called by the loop's sweep.
     func sweep() {
+        // Those who left would be met only when a connection becomes free, and that may take long.
+        if !self.waiting.isEmpty { self.waiting.removeAll { $0.isLeft } }
         for upstream in self.idle where self.tick.duration(since: upstream.idleSince) > Self.idleTimeout {
             upstream.close()
         }

@@ -1,0 +1,62 @@
+internal import HTTPTypes
+internal import TokenModel
+
+extension AdminError {
+    /// The error as `application/problem+json` (RFC 9457).
+    var answer: AdminAnswer {
+        AdminAnswer(self.status, Problem(self), contentType: "application/problem+json", fields: self.fields)
+    }
+
+    var status: HTTPResponse.Status {
+        switch self.code {
+        case .unauthorized: .unauthorized
+        case .tooManyAttempts: .tooManyRequests
+        case .notFound: .notFound
+        case .methodNotAllowed: .methodNotAllowed
+        case .invalidField: .badRequest
+        case .accountUnreadable, .storeLost: .serviceUnavailable
+        }
+    }
+
+    fileprivate var title: String {
+        switch self.code {
+        case .unauthorized: "The admin token is missing or wrong"
+        case .tooManyAttempts: "Too many attempts with a wrong token"
+        case .notFound: "There is no such thing"
+        case .methodNotAllowed: "The path does not take this method"
+        case .invalidField: "The request is not as it should be"
+        case .accountUnreadable: "The account's stored record does not open"
+        case .storeLost: "The token store is out of reach"
+        }
+    }
+
+    private var fields: HTTPFields {
+        var fields: HTTPFields = [:]
+        switch self.code {
+        case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
+        case .tooManyAttempts, .storeLost: fields[.retryAfter] = "1"
+        case .methodNotAllowed: fields[.allow] = self.allowed
+        case .notFound, .invalidField, .accountUnreadable: break
+        }
+        return fields
+    }
+}
+
+/// The members of a problem; those that are `nil` are left out.
+private struct Problem: Encodable {
+    let type: String
+    let title: String
+    let status: Int
+    let detail: String
+    let field: String?
+    let account: String?
+
+    init(_ error: AdminError) {
+        self.type = "urn:martlet:error:\(error.code.rawValue)"
+        self.title = error.title
+        self.status = error.status.code
+        self.detail = error.message
+        self.field = error.field
+        self.account = error.account?.rawValue
+    }
+}

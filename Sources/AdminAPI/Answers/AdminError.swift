@@ -1,0 +1,83 @@
+internal import TokenModel
+internal import TokenRefresh
+
+/// Why a request to the admin API is not done. Equal when the codes are equal.
+struct AdminError: Error, Sendable {
+    enum Code: String, Sendable, CaseIterable {
+        case unauthorized = "admin_unauthorized"
+        case tooManyAttempts = "too_many_attempts"
+        case notFound = "not_found"
+        case methodNotAllowed = "method_not_allowed"
+        case invalidField = "invalid_field"
+        /// The record that is there does not open; it is kept.
+        case accountUnreadable = "account_unreadable"
+        /// The store is out of reach or can't be written.
+        case storeLost = "store_lost"
+    }
+
+    let code: Code
+    /// For the operator: what failed, on what, what would help. Nothing the request carried but a known account's name
+    /// and the name of a field.
+    let message: String
+    /// The field that is not as it should be, or `body`, `query`.
+    let field: String?
+    let account: AccountID?
+    /// What the path takes instead, for `Allow`.
+    let allowed: String?
+
+    private init(
+        _ code: Code,
+        _ message: String,
+        field: String? = nil,
+        account: AccountID? = nil,
+        allowed: String? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.field = field
+        self.account = account
+        self.allowed = allowed
+    }
+}
+
+extension AdminError: Equatable {
+    static func == (left: AdminError, right: AdminError) -> Bool { left.code == right.code }
+}
+
+extension AdminError {
+    static let unauthorized = AdminError(
+        .unauthorized,
+        "no valid admin token; send one as Authorization: Bearer, from the file that admin.token_file names"
+    )
+    static let tooManyAttempts = AdminError(
+        .tooManyAttempts,
+        "too many requests with a wrong admin token at once; a right token is let in at any time"
+    )
+    static let noSuchPath = AdminError(.notFound, "the admin API has no such path")
+    static let noSuchAccount = AdminError(
+        .notFound,
+        "neither the configuration nor the store has an account of that name; GET /v1/accounts lists them"
+    )
+    static let notConfigured = AdminError(
+        .notFound,
+        "the configuration has no account of that name, so nobody knows its provider; add it to the configuration first"
+    )
+
+    static func methodNotAllowed(_ allowed: String) -> AdminError {
+        AdminError(.methodNotAllowed, "the path takes \(allowed)", allowed: allowed)
+    }
+
+    static func invalidField(_ field: String, _ message: String) -> AdminError {
+        AdminError(.invalidField, message, field: field)
+    }
+
+    /// What the engine could not change.
+    init(_ cause: AccountChangeError, account: AccountID) {
+        switch cause.code {
+        case .notConfigured: self = .notConfigured
+        case .invalidTokens: self = .init(.invalidField, cause.message, field: "refresh_token", account: account)
+        case .unreadable: self = .init(.accountUnreadable, cause.message, account: account)
+        case .storeLost: self = .init(.storeLost, cause.message, account: account)
+        }
+    }
+}

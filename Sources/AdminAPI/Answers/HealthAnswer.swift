@@ -1,0 +1,25 @@
+/// The process answers.
+struct HealthAnswer: Encodable, Sendable {
+    let alive = true
+}
+
+/// Whether callers would be served, and what that hangs on.
+struct ReadinessAnswer: Encodable, Sendable {
+    let ready: Bool
+    let checks: Checks
+
+    init(_ vitals: GatewayVitals) {
+        self.ready = vitals.isReady
+        self.checks = Checks(storeOpen: vitals.store.isOpen, listenersBound: vitals.areListenersBound)
+    }
+
+    struct Checks: Encodable, Sendable {
+        let storeOpen: Bool
+        let listenersBound: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case storeOpen = "store_open"
+            case listenersBound = "listeners_bound"
+        }
+    }
+}

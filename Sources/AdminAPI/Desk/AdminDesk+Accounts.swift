@@ -1,0 +1,44 @@
+internal import TokenModel
+internal import TokenRefresh
+
+/// What operators do with accounts.
+extension AdminDesk {
+    func status(of account: AccountID) async throws(AdminError) -> AccountStatus {
+        guard let status = await self.engine.status(of: account) else { throw .noSuchAccount }
+        return status
+    }
+
+    /// - Returns: the account after it.
+    func importTokens(_ tokens: TokenImport, for account: AccountID) async throws(AdminError) -> AccountStatus {
+        do throws(AccountChangeError) {
+            try await self.engine.importTokens(
+                tokens.refreshToken,
+                accessToken: tokens.accessToken,
+                expiresIn: tokens.expiresIn,
+                for: account
+            )
+        } catch {
+            throw AdminError(error, account: account)
+        }
+        return try await self.status(of: account)
+    }
+
+    /// - Returns: the account after it, whatever came of it.
+    func refresh(_ account: AccountID) async throws(AdminError) -> AccountStatus {
+        guard let status = await self.engine.refreshNow(account) else { throw .notConfigured }
+        return status
+    }
+
+    /// - Returns: the account after it, and what the provider did with each of its tokens.
+    func forgetTokens(
+        of account: AccountID
+    ) async throws(AdminError) -> (status: AccountStatus, tokens: [ForgottenToken]) {
+        let tokens: [ForgottenToken]
+        do throws(AccountChangeError) {
+            tokens = try await self.engine.forget(account)
+        } catch {
+            throw AdminError(error, account: account)
+        }
+        return (try await self.status(of: account), tokens)
+    }
+}

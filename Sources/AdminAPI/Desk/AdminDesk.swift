@@ -1,0 +1,115 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import TokenModel
+internal import TokenRefresh
+
+/// Answers the requests of operators, one at a time per connection.
+final class AdminDesk: Sendable {
+    let engine: RefreshEngine
+    let monitor: any GatewayMonitor
+    let door: AdminDoor
+    let limits: AdminLimits
+    private let logger: Logger
+
+    init(
+        engine: RefreshEngine,
+        monitor: any GatewayMonitor,
+        door: AdminDoor,
+        limits: AdminLimits,
+        logger: Logger
+    ) {
+        self.engine = engine
+        self.monitor = monitor
+        self.door = door
+        self.limits = limits
+        self.logger = logger
+    }
+
+    /// Reads one request and writes its answer.
+    ///
+    /// - Throws: where the connection has to end.
+    @concurrent
+    func respond(
+        to request: Request,
+        with writer: consuming ResponseWriter,
+        on connection: any Channel
+    ) async throws {
+        var body = RequestBodyReader(request, on: connection)
+        let answer: AdminAnswer
+        do {
+            let route = try await self.admit(request)
+            if request.headers[.expect]?.lowercased() == "100-continue" {
+                try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+            }
+            answer = try await self.answer(request.method, route, &body)
+        } catch let error as AdminError {
+            self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
+            answer = error.answer
+        }
+        try await answer.write(to: writer, isHead: request.method == .head)
+        try await body.discardRest()
+    }
+
+    /// What the request is about, if its sender may ask that.
+    private func admit(_ request: Request) async throws(AdminError) -> AdminRoute {
+        let route = AdminRoute(path: request.uri.path)
+        if route?.isOpen != true {
+            try await self.door.admit(request.headers[.authorization])
+        }
+        guard let route else { throw .noSuchPath }
+        guard route.methods.contains(request.method) else {
+            throw .methodNotAllowed(route.methods.map(\.rawValue).joined(separator: ", "))
+        }
+        guard request.uri.query == nil else {
+            throw .invalidField("query", "the path takes no query")
+        }
+        return route
+    }
+
+    @concurrent
+    private func answer(
+        _ method: HTTPRequest.Method,
+        _ route: AdminRoute,
+        _ body: inout RequestBodyReader
+    ) async throws -> AdminAnswer {
+        switch route {
+        case .health:
+            return AdminAnswer(.ok, HealthAnswer())
+        case .readiness:
+            let vitals = await self.monitor.vitals()
+            return AdminAnswer(vitals.isReady ? .ok : .serviceUnavailable, ReadinessAnswer(vitals))
+        case .status:
+            let vitals = await self.monitor.vitals()
+            return AdminAnswer(.ok, StatusAnswer(vitals, await self.engine.statuses()))
+        case .accounts:
+            return AdminAnswer(.ok, AccountsAnswer(accounts: await self.engine.statuses().map(AccountAnswer.init)))
+        case .account(let account):
+            return AdminAnswer(.ok, AccountAnswer(try await self.status(of: account)))
+        case .tokens(let account) where method == .put:
+            let tokens = try TokenImport(try await self.read(&body))
+            return AdminAnswer(.ok, AccountAnswer(try await self.importTokens(tokens, for: account)))
+        case .tokens(let account):
+            try await self.expectNothing(in: &body)
+            let (status, tokens) = try await self.forgetTokens(of: account)
+            return AdminAnswer(.ok, ForgottenAnswer(status, tokens))
+        case .refresh(let account):
+            try await self.expectNothing(in: &body)
+            return AdminAnswer(.ok, AccountAnswer(try await self.refresh(account)))
+        }
+    }
+
+    @concurrent
+    private func read(_ body: inout RequestBodyReader) async throws -> [UInt8] {
+        try await body.read(limit: self.limits.body, within: self.limits.bodyTime)
+    }
+
+    /// Nothing, or an object of nothing.
+    @concurrent
+    private func expectNothing(in body: inout RequestBodyReader) async throws {
+        let bytes = try await self.read(&body)
+        guard !bytes.isEmpty else { return }
+        try JSONFields(bytes).finish(expected: [])
+    }
+}

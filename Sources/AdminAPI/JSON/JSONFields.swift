@@ -1,0 +1,78 @@
+internal import TokenModel
+
+/// The members of a request's one JSON object, each taken once; what nobody took is a fault.
+struct JSONFields {
+    private var members: [String: JSONValue]
+
+    /// Reads a body.
+    ///
+    /// - Throws: ``AdminError/Code/invalidField`` for anything but one JSON object.
+    init(_ body: [UInt8]) throws(AdminError) {
+        let value: JSONValue
+        do {
+            value = try JSONParser.parse(body)
+        } catch {
+            throw AdminError(error)
+        }
+        guard case .object(let members) = value else { throw .invalidField("body", "the body is not a JSON object") }
+        self.members = Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
+    }
+
+    /// A member that must be there, and a string.
+    mutating func secret(_ name: String) throws(AdminError) -> Secret {
+        guard let secret = try self.secretIfPresent(name) else { throw .invalidField(name, "\(name) is missing") }
+        return secret
+    }
+
+    /// A string; `nil` where there is no such member, or `null`.
+    mutating func secretIfPresent(_ name: String) throws(AdminError) -> Secret? {
+        switch self.members.removeValue(forKey: name) {
+        case nil, .null: return nil
+        case .string(let secret): return secret
+        default: throw .invalidField(name, "\(name) is not a string")
+        }
+    }
+
+    /// A whole number of at least 0; `nil` where there is no such member, or `null`.
+    mutating func countIfPresent(_ name: String) throws(AdminError) -> Int64? {
+        switch self.members.removeValue(forKey: name) {
+        case nil, .null: return nil
+        case .number(let text):
+            guard let count = Int64(text), count >= 0 else {
+                throw .invalidField(name, "\(name) is not a whole number of 0 or more")
+            }
+            return count
+        default: throw .invalidField(name, "\(name) is not a number")
+        }
+    }
+
+    /// Nothing may be left.
+    func finish(expected: [String]) throws(AdminError) {
+        guard let name = self.members.keys.min() else { return }
+        let known = expected.isEmpty ? "there are no fields here" : "there are \(expected.joined(separator: ", "))"
+        // Somebody may have put a token where the name belongs: only what reads like a name is repeated.
+        guard Self.readsLikeName(name) else { throw .invalidField("body", "the body has an unknown field; \(known)") }
+        throw .invalidField(name, "\(name) is an unknown field; \(known)")
+    }
+
+    private static func readsLikeName(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+            }
+    }
+}
+
+extension AdminError {
+    fileprivate init(_ fault: JSONFault) {
+        switch fault {
+        case .malformed(let offset):
+            self = .invalidField("body", "the body is not JSON from byte \(offset) on")
+        case .tooDeep:
+            self = .invalidField("body", "the body is nested deeper than \(JSONParser.deepest)")
+        case .repeatedName:
+            self = .invalidField("body", "an object in the body has the same name twice")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+internal import HTTPTypes
+internal import TokenModel
+
+/// What of the admin API a request's path names.
+enum AdminRoute: Equatable, Sendable {
+    case health
+    case readiness
+    case status
+    case accounts
+    case account(AccountID)
+    case tokens(AccountID)
+    case refresh(AccountID)
+
+    /// - Parameter path: as it was sent, without the query.
+    /// - Returns: `nil` for a path that names nothing.
+    init?(path: String) {
+        guard path.hasPrefix("/") else { return nil }
+        let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        switch segments.count {
+        case 1 where segments[0] == "healthz": self = .health
+        case 1 where segments[0] == "readyz": self = .readiness
+        case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
+        case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
+        case 3...4 where segments[0] == "v1" && segments[1] == "accounts":
+            guard let name = Self.name(segments[2]) else { return nil }
+            switch segments.dropFirst(3).first {
+            case nil: self = .account(AccountID(name))
+            case "tokens": self = .tokens(AccountID(name))
+            case "refresh": self = .refresh(AccountID(name))
+            default: return nil
+            }
+        default: return nil
+        }
+    }
+
+    /// What may be done with it; `HEAD` goes wherever `GET` does.
+    var methods: [HTTPRequest.Method] {
+        switch self {
+        case .health, .readiness, .status, .accounts, .account: [.get, .head]
+        case .tokens: [.put, .delete]
+        case .refresh: [.post]
+        }
+    }
+
+    /// Whether anybody may ask.
+    var isOpen: Bool { self == .health || self == .readiness }
+
+    /// The name that a segment says, percent-encoded (RFC 3986 §2.1).
+    private static func name(_ segment: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = segment.utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        guard (1...Self.longestName).contains(bytes.count),
+            bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") })
+        else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
+    }
+
+    /// No configured name is longer than 64; records of other versions may have longer ones.
+    private static let longestName = 256
+}

@@ -1,0 +1,32 @@
+internal import TokenModel
+
+/// The tokens an operator hands over for an account.
+struct TokenImport: Equatable, Sendable {
+    let refreshToken: Secret
+    /// `nil`: the first use refreshes.
+    let accessToken: Secret?
+    /// How long the access token is good for from now on; `nil`: the account's default.
+    let expiresIn: Duration?
+
+    private static let fields = ["refresh_token", "access_token", "expires_in"]
+
+    /// Reads the body of an import. Tokens must be such that they can stand in a header field: printable, without spaces.
+    init(_ body: [UInt8]) throws(AdminError) {
+        var fields = try JSONFields(body)
+        self.refreshToken = try fields.secret("refresh_token")
+        self.accessToken = try fields.secretIfPresent("access_token")
+        self.expiresIn = try fields.countIfPresent("expires_in").map { .seconds($0) }
+        try fields.finish(expected: Self.fields)
+        try Self.check(self.refreshToken, "refresh_token")
+        if let accessToken = self.accessToken { try Self.check(accessToken, "access_token") }
+    }
+
+    private static func check(_ token: Secret, _ name: String) throws(AdminError) {
+        guard TokenText.isToken(token) else {
+            throw .invalidField(
+                name,
+                "\(name) is no token: 1 to \(TokenText.longest) printable ASCII characters without a space"
+            )
+        }
+    }
+}

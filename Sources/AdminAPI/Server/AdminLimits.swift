@@ -1,0 +1,35 @@
+/// What the admin API puts up with.
+package struct AdminLimits: Sendable {
+    /// Bytes of a request's body.
+    package var body: Int
+    /// How long a body may take to arrive.
+    package var bodyTime: Duration
+    /// How long a request with a wrong token waits for its answer, so that tokens can't be tried out quickly.
+    package var refusalDelay: Duration
+    /// How many may wait so at once; one more is refused without a wait.
+    package var refusalsWaiting: Int
+    /// Connections at once; more wait in the system's queue.
+    package var connections: Int
+    /// How long a connection may stand without a request.
+    package var idleTime: Duration
+    /// How long requests under way may go on after a stop.
+    package var stopGrace: Duration
+
+    package init(
+        body: Int = 1 << 20,
+        bodyTime: Duration = .seconds(10),
+        refusalDelay: Duration = .milliseconds(250),
+        refusalsWaiting: Int = 64,
+        connections: Int = 512,
+        idleTime: Duration = .seconds(30),
+        stopGrace: Duration = .seconds(30)
+    ) {
+        self.body = body
+        self.bodyTime = bodyTime
+        self.refusalDelay = refusalDelay
+        self.refusalsWaiting = refusalsWaiting
+        self.connections = connections
+        self.idleTime = idleTime
+        self.stopGrace = stopGrace
+    }
+}

@@ -1,0 +1,65 @@
+package import TokenModel
+
+/// What a process is and whether it can serve callers.
+package struct GatewayVitals: Equatable, Sendable {
+    /// Of the program.
+    package var version: String
+    package var replica: Replica
+    package var store: Store
+    /// Where callers connect.
+    package var listeners: [Listener]
+
+    package init(version: String, replica: Replica, store: Store, listeners: [Listener]) {
+        self.version = version
+        self.replica = replica
+        self.store = store
+        self.listeners = listeners
+    }
+
+    /// Whether a caller's request would be served.
+    package var isReady: Bool { self.store.isOpen && self.areListenersBound }
+
+    /// At least one, and all.
+    package var areListenersBound: Bool { !self.listeners.isEmpty && self.listeners.allSatisfy(\.isBound) }
+}
+
+extension GatewayVitals {
+    /// The answering process among those that share a store.
+    package struct Replica: Equatable, Sendable {
+        /// Only shown.
+        package var name: String
+        package var boot: BootID
+        package var startedAt: WallTime
+
+        package init(name: String, boot: BootID, startedAt: WallTime) {
+            self.name = name
+            self.boot = boot
+            self.startedAt = startedAt
+        }
+    }
+
+    /// Where tokens are kept.
+    package struct Store: Equatable, Sendable {
+        /// As the configuration names it: `sqlite`, `memory`.
+        package var driver: String
+        /// Whether its records can be read.
+        package var isOpen: Bool
+
+        package init(driver: String, isOpen: Bool) {
+            self.driver = driver
+            self.isOpen = isOpen
+        }
+    }
+
+    /// One place where callers connect.
+    package struct Listener: Equatable, Sendable {
+        /// Such as `127.0.0.1:8080`.
+        package var address: String
+        package var isBound: Bool
+
+        package init(address: String, isBound: Bool) {
+            self.address = address
+            self.isBound = isBound
+        }
+    }
+}

@@ -1,0 +1,84 @@
+internal import NIOCore
+
+extension FaultRule: Decodable {
+    /// Reads one rule; an unknown key, unit, status or header name is an error that names it, since a fault that silently
+    /// does nothing makes a test pass for the wrong reason.
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: JSONKey.self)
+        for key in values.allKeys where !Self.keys.contains(key.stringValue) {
+            throw Self.fault(
+                "unknown key, a rule may have \(Self.keys.joined(separator: ", "))",
+                at: values.codingPath + [key]
+            )
+        }
+        let times = try values.decodeIfPresent(Int.self, forKey: "times") ?? 1
+        guard times >= 0 else {
+            throw Self.fault("must be 0 (until replaced) or more", at: values.codingPath + ["times" as JSONKey])
+        }
+        self.init(
+            on: try values.decode(FaultPoint.self, forKey: "on"),
+            path: try values.decodeIfPresent(String.self, forKey: "path"),
+            times: times,
+            delay: try Self.duration(values, "delay"),
+            delayAnswer: try Self.duration(values, "delay_answer"),
+            drop: try values.decodeIfPresent(FaultDrop.self, forKey: "drop"),
+            answer: try Self.answer(values)
+        )
+    }
+
+    private static let keys = [
+        "on", "path", "times", "delay", "delay_answer", "status", "headers", "body", "drop",
+    ]
+
+    private static func duration(_ values: KeyedDecodingContainer<JSONKey>, _ key: JSONKey) throws -> Duration {
+        guard let text = try values.decodeIfPresent(String.self, forKey: key) else { return .zero }
+        guard let duration = DurationText.parse(text) else {
+            throw Self.fault(#"is not a duration like "500ms" or "3s""#, at: values.codingPath + [key])
+        }
+        return duration
+    }
+
+    private static func answer(_ values: KeyedDecodingContainer<JSONKey>) throws -> Answer? {
+        let status = try values.decodeIfPresent(Int.self, forKey: "status")
+        let body = try values.decodeIfPresent(String.self, forKey: "body")
+        let fields = try Self.fields(values)
+        guard status != nil || body != nil || fields != nil else { return nil }
+        guard (200...599).contains(status ?? 200) else {
+            throw Self.fault("must be from 200 to 599", at: values.codingPath + ["status" as JSONKey])
+        }
+        var answer = Answer(status: status ?? 200, fields: fields ?? [])
+        if let body {
+            answer.body = .whole(ByteBuffer(string: body))
+            if !answer.has("Content-Type") {
+                answer.fields.append(HeaderField("Content-Type", "application/json"))
+            }
+        }
+        return answer
+    }
+
+    /// Headers are an object, or a list of pairs where a name must come twice.
+    private static func fields(_ values: KeyedDecodingContainer<JSONKey>) throws -> [HeaderField]? {
+        guard values.contains("headers") else { return nil }
+        let fields: [HeaderField]
+        if let object = try? values.decode([String: String].self, forKey: "headers") {
+            fields = object.sorted { $0.key < $1.key }.map { HeaderField($0.key, $0.value) }
+        } else if let pairs = try? values.decode([[String]].self, forKey: "headers"),
+            pairs.allSatisfy({ $0.count == 2 })
+        {
+            fields = pairs.map { HeaderField($0[0], $0[1]) }
+        } else {
+            throw Self.fault(
+                #"must be an object of strings or a list of ["name", "value"] pairs"#,
+                at: values.codingPath + ["headers" as JSONKey]
+            )
+        }
+        for field in fields where !field.isValid {
+            throw Self.fault("is not a header that HTTP can carry", at: values.codingPath + [JSONKey(field.name)])
+        }
+        return fields
+    }
+
+    private static func fault(_ what: String, at path: [any CodingKey]) -> DecodingError {
+        .dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: what))
+    }
+}

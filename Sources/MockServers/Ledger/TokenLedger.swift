@@ -1,0 +1,234 @@
+/// Which tokens this provider has issued and what became of them. Pure: time and token strings come in.
+///
+///     open ──▶ family ──▶ refresh token ──first use──▶ spent ──within grace──▶ yields a new pair
+///                 │                                     └──────after it──────▶ refused; may revoke the family
+///                 └─────▶ access token ──▶ expired (by time, or all at once) or revoked (alone or with its family)
+package struct TokenLedger: Sendable {
+    private let rules: TokenRules
+    private var families: [TokenFamily] = []
+    private var refreshTokens: [String: RefreshTokenEntry] = [:]
+    private var accessTokens: [String: AccessTokenEntry] = [:]
+    private var refreshTokensByAccount: [String: [String]] = [:]
+
+    /// How many families a second use of a refresh token has revoked.
+    package private(set) var reuseDetections = 0
+
+    package init(rules: TokenRules) {
+        self.rules = rules
+    }
+
+    /// Starts a family for `account` and issues its first tokens.
+    ///
+    /// - Parameter refreshable: false for accounts that mint: they get an access token alone (RFC 6749 section 4.4.3).
+    /// - Returns: the tokens, and the family's number for ``revokeFamily(_:at:)``.
+    package mutating func open(
+        account: String,
+        scope: String?,
+        refreshable: Bool,
+        issuer: String,
+        at now: Moment,
+        mint: any TokenMint
+    ) throws(GrantRefusal) -> (tokens: IssuedTokens, family: Int) {
+        let accessToken = try mint.accessToken(for: self.claims(account, scope: scope, issuer: issuer, at: now))
+        let family = self.families.count
+        self.families.append(TokenFamily(account: account, scope: scope))
+        self.refreshTokensByAccount[account, default: []] += []
+        let refreshToken = refreshable ? mint.opaqueToken("mrt") : nil
+        self.add(refreshToken: refreshToken, accessToken: accessToken, to: family, at: now)
+        return (self.issued(account, accessToken, refreshToken, scope: scope), family)
+    }
+
+    /// Spends a refresh token (RFC 6749 section 6).
+    ///
+    /// Throws `invalid_grant` for one that is unknown, revoked, or spent and out of its grace; the last also revokes the
+    /// family where reuse is detected. Throws `invalid_scope` when more is asked for than was granted; that spends nothing.
+    package mutating func refresh(
+        _ token: String,
+        scope: String?,
+        issuer: String,
+        at now: Moment,
+        mint: any TokenMint
+    ) throws(GrantRefusal) -> IssuedTokens {
+        guard let entry = self.refreshTokens[token] else {
+            throw GrantRefusal(.invalidGrant, "the refresh token is unknown")
+        }
+        let family = self.families[entry.family]
+        guard family.revokedAt == nil else {
+            throw GrantRefusal(.invalidGrant, "the refresh token is revoked")
+        }
+        if let spentAt = entry.spentAt, !self.isInGrace(spentAt: spentAt, now) {
+            if self.rules.detectsReuse {
+                self.reuseDetections += 1
+                self.revokeFamily(entry.family, at: now)
+            }
+            throw GrantRefusal(.invalidGrant, "the refresh token was used before")
+        }
+        let granted = try Self.narrow(family.scope, to: scope)
+        let accessToken = try mint.accessToken(
+            for: self.claims(family.account, scope: granted, issuer: issuer, at: now)
+        )
+        let refreshToken = self.rules.rotates ? mint.opaqueToken("mrt") : nil
+        if self.rules.rotates, entry.spentAt == nil {
+            self.refreshTokens[token]?.spentAt = now
+        }
+        if self.rules.rotationKillsAccess {
+            self.revokeAccessTokens(ofFamily: entry.family, at: now)
+        }
+        self.add(refreshToken: refreshToken, accessToken: accessToken, to: entry.family, at: now)
+        return self.issued(family.account, accessToken, refreshToken, scope: granted)
+    }
+
+    /// Takes note that a token request carried `token`, before anything is decided about it.
+    package mutating func notePresentation(of token: String) {
+        self.refreshTokens[token]?.presentations += 1
+    }
+
+    /// Revokes `token` (RFC 7009 section 2.1): a refresh token takes its whole family along, an access token dies alone.
+    ///
+    /// - Returns: whether this provider ever issued it.
+    package mutating func revoke(_ token: String, at now: Moment) -> Bool {
+        if let entry = self.refreshTokens[token] {
+            self.revokeFamily(entry.family, at: now)
+            return true
+        }
+        guard let entry = self.accessTokens[token] else { return false }
+        self.accessTokens[token]?.revokedAt = entry.revokedAt ?? now
+        return true
+    }
+
+    /// Revokes everything that descends from one authorization. A number that was never given is ignored.
+    package mutating func revokeFamily(_ family: Int, at now: Moment) {
+        guard self.families.indices.contains(family), self.families[family].revokedAt == nil else { return }
+        self.families[family].revokedAt = now
+    }
+
+    /// Ends the life of all access tokens that are still live.
+    ///
+    /// - Returns: how many.
+    package mutating func expireAccessTokens(at now: Moment) -> Int {
+        var count = 0
+        for (token, entry) in self.accessTokens where self.state(of: entry, at: now) == .live {
+            self.accessTokens[token]?.expiresAt = now
+            count += 1
+        }
+        return count
+    }
+}
+
+extension TokenLedger {
+    /// Whose access token this is and whether it opened the API at that moment; nil for one never issued.
+    package func accessToken(_ token: String, at moment: Moment) -> (account: String, state: AccessTokenState)? {
+        self.accessTokens[token].map { (self.families[$0.family].account, self.state(of: $0, at: moment)) }
+    }
+
+    /// What a live token of either kind stands for; nil for a dead or unknown one (RFC 7662 section 2.2).
+    package func describe(_ token: String, at now: Moment) -> TokenDescription? {
+        if let entry = self.accessTokens[token], self.state(of: entry, at: now) == .live {
+            let family = self.families[entry.family]
+            return TokenDescription(
+                account: family.account,
+                scope: family.scope,
+                issuedAt: entry.issuedAt,
+                expiresAt: entry.expiresAt
+            )
+        }
+        guard let entry = self.refreshTokens[token], self.isLive(entry) else { return nil }
+        let family = self.families[entry.family]
+        return TokenDescription(
+            account: family.account,
+            scope: family.scope,
+            issuedAt: entry.issuedAt,
+            expiresAt: nil
+        )
+    }
+
+    /// For each account, how often each of its refresh tokens was presented, in the order they were issued; those
+    /// never presented are left out.
+    package var presentations: [String: [Int]] {
+        self.refreshTokensByAccount.mapValues { tokens in
+            tokens.compactMap { self.refreshTokens[$0]?.presentations }.filter { $0 > 0 }
+        }
+    }
+
+    /// For each account ever opened, how many of its tokens still work.
+    package func liveTokens(at now: Moment) -> [String: MockStats.LiveTokens] {
+        var live = self.refreshTokensByAccount.mapValues { tokens in
+            MockStats.LiveTokens(refresh: tokens.count { self.refreshTokens[$0].map(self.isLive) ?? false }, access: 0)
+        }
+        for entry in self.accessTokens.values where self.state(of: entry, at: now) == .live {
+            live[self.families[entry.family].account]?.access += 1
+        }
+        return live
+    }
+
+    private func state(of entry: AccessTokenEntry, at moment: Moment) -> AccessTokenState {
+        entry.state(at: moment, familyRevokedAt: self.families[entry.family].revokedAt)
+    }
+
+    private func isLive(_ entry: RefreshTokenEntry) -> Bool {
+        entry.spentAt == nil && self.families[entry.family].revokedAt == nil
+    }
+
+    private func isInGrace(spentAt: Moment, _ now: Moment) -> Bool {
+        self.rules.grace > .zero && spentAt.duration(to: now) <= self.rules.grace
+    }
+
+    private func claims(_ account: String, scope: String?, issuer: String, at now: Moment) -> AccessClaims {
+        AccessClaims(
+            issuer: issuer,
+            account: account,
+            scope: scope,
+            issuedAt: now.wall,
+            expiresAt: now.advanced(by: self.rules.accessLifetime).wall
+        )
+    }
+
+    private func issued(
+        _ account: String,
+        _ accessToken: String,
+        _ refreshToken: String?,
+        scope: String?
+    ) -> IssuedTokens {
+        IssuedTokens(
+            account: account,
+            accessToken: accessToken,
+            refreshToken: refreshToken,
+            expiresIn: self.rules.accessLifetime.components.seconds,
+            scope: scope
+        )
+    }
+
+    private mutating func add(refreshToken: String?, accessToken: String, to family: Int, at now: Moment) {
+        if self.rules.rotationKillsAccess {
+            self.families[family].rotatingAccessTokens.append(accessToken)
+        }
+        self.accessTokens[accessToken] = AccessTokenEntry(
+            family: family,
+            issuedAt: now,
+            expiresAt: now.advanced(by: self.rules.accessLifetime)
+        )
+        if let refreshToken {
+            self.refreshTokens[refreshToken] = RefreshTokenEntry(family: family, issuedAt: now)
+            self.refreshTokensByAccount[self.families[family].account, default: []].append(refreshToken)
+        }
+    }
+
+    private mutating func revokeAccessTokens(ofFamily family: Int, at now: Moment) {
+        for token in self.families[family].rotatingAccessTokens {
+            let earlier = self.accessTokens[token]?.revokedAt
+            self.accessTokens[token]?.revokedAt = earlier ?? now
+        }
+        self.families[family].rotatingAccessTokens = []
+    }
+
+    /// What is granted when `asked` for less than `scope`; nil on either side says nothing.
+    private static func narrow(_ scope: String?, to asked: String?) throws(GrantRefusal) -> String? {
+        guard let asked else { return scope }
+        guard let scope else { return asked }
+        let granted = Set(scope.split(separator: " "))
+        guard granted.isSuperset(of: asked.split(separator: " ")) else {
+            throw GrantRefusal(.invalidScope, "more is asked for than was granted")
+        }
+        return asked
+    }
+}

@@ -1,0 +1,75 @@
+internal import HummingbirdCore
+internal import Synchronization
+
+/// The provider, the API and the control surface behind one listener: finds who answers a request and sends what they say.
+final class MockService: Sendable {
+    /// Everything that is remembered.
+    let state: Mutex<MockState>
+
+    /// Makes tokens.
+    let mint: any TokenMint
+
+    /// What `/oauth/jwks` shows.
+    let key: SigningKey
+
+    /// `http` or `https`, for the issuer.
+    let scheme: String
+
+    init(options: MockOptions) {
+        self.key = SigningKey()
+        self.mint = options.opaqueTokens ? OpaqueTokenMint() : SignedTokenMint(key: self.key)
+        self.state = Mutex(MockState(rules: options.rules))
+        self.scheme = options.scheme
+    }
+
+    /// Answers one request. Throws when the connection must not be used further.
+    @concurrent func respond(
+        to request: Request,
+        with writer: consuming ResponseWriter,
+        on connection: WireConnection
+    ) async throws {
+        let head = try connection.nextHead()
+        let reply = try await self.reply(to: Exchange(head: head, body: request.body, on: connection))
+        // A client that was never told to send its body might, or might not: what follows can't be told apart.
+        let bodyIsInDoubt = head.expectsContinue && !connection.didSendContinue
+        let wire = AnswerWriter(head: head, connection: connection)
+        switch reply {
+        case .whole(let answer):
+            try await wire.write(answer, half: false, closes: head.closes || bodyIsInDoubt, with: writer)
+            guard bodyIsInDoubt else { return }
+            try await connection.flush()
+        case .half(let answer):
+            try await wire.write(answer, half: true, closes: true, with: writer)
+            try await connection.flush()
+        case .nothing:
+            break
+        }
+        connection.hangUp()
+        throw WireFault.hungUp
+    }
+
+    private func reply(to exchange: Exchange) async throws -> Reply {
+        let head = exchange.head
+        switch head.path {
+        case "/oauth/token":
+            guard head.method == "POST" else { return .whole(try .methodNotAllowed(allow: "POST")) }
+            return try await TokenEndpoint(service: self).reply(to: exchange)
+        case "/oauth/revoke":
+            guard head.method == "POST" else { return .whole(try .methodNotAllowed(allow: "POST")) }
+            return try await RevocationEndpoint(service: self).reply(to: exchange)
+        case let path where path.hasPrefix("/oauth/") || path.hasPrefix("/.well-known/"):
+            return .whole(try await ProviderEndpoints(service: self).answer(to: exchange))
+        case let path where path.hasPrefix("/api/"):
+            return try await APIEndpoints(service: self).reply(to: exchange)
+        case let path where path.hasPrefix("/_control/"):
+            return .whole(try await ControlEndpoints(service: self).answer(to: exchange))
+        default:
+            return .whole(try .notFound())
+        }
+    }
+
+    /// The issuer as the client of this request sees it.
+    func issuer(_ head: ReceivedHead) -> String {
+        "\(self.scheme)://\(head.values("Host").first ?? "localhost")"
+    }
+}

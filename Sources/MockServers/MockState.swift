@@ -1,0 +1,112 @@
+/// Everything the mock remembers, in one place and behind one lock. Pure: time comes in, and each event of the HTTP layer is
+/// one call.
+package struct MockState: Sendable {
+    package var ledger: TokenLedger
+    package var authorizationCodes = AuthorizationCodeBook()
+    package var deviceCodes = DeviceCodeBook()
+    private var faults = FaultList()
+    private var gauge = TokenRequestGauge()
+    private var counted = MockStats()
+
+    /// More dead uses than this are counted in `api_requests` but not listed one by one.
+    package static let listedDeadUses = 10_000
+
+    package init(rules: TokenRules) {
+        self.ledger = TokenLedger(rules: rules)
+    }
+
+    /// Replaces all fault rules.
+    package mutating func replaceFaults(with rules: [FaultRule]) {
+        self.faults.replace(with: rules)
+    }
+
+    /// A token request has been read: takes note of the refresh token it carries and picks the fault that strikes it.
+    package mutating func tokenRequestArrived(
+        refreshToken: String?,
+        path: String
+    ) -> (span: TokenRequestGauge.Span, fault: FaultRule?) {
+        if let refreshToken {
+            self.ledger.notePresentation(of: refreshToken)
+        }
+        return (self.gauge.begin(refreshToken: refreshToken), self.faults.take(for: .token, path: path))
+    }
+
+    /// A token request is over; saying so twice does no harm.
+    package mutating func tokenRequestEnded(_ span: TokenRequestGauge.Span) {
+        self.gauge.end(span)
+    }
+
+    /// Counts a token request once.
+    package mutating func count(_ outcome: TokenOutcome) {
+        switch outcome {
+        case .ok: self.counted.tokenRequests.ok += 1
+        case .refused(let refusal) where refusal.code == .invalidClient: self.counted.tokenRequests.invalidClient += 1
+        case .refused: self.counted.tokenRequests.invalidGrant += 1
+        case .fault: self.counted.tokenRequests.fault += 1
+        }
+    }
+
+    /// A revocation request has been read.
+    package mutating func revocationArrived(path: String) -> FaultRule? {
+        self.faults.take(for: .revoke, path: path)
+    }
+
+    /// Counts a revocation request once.
+    package mutating func count(_ outcome: RevocationOutcome) {
+        switch outcome {
+        case .ok: self.counted.revocations.ok += 1
+        case .unknown: self.counted.revocations.unknown += 1
+        case .fault: self.counted.revocations.fault += 1
+        }
+    }
+
+    /// The head of an API request was read at `moment`: takes note of whose tokens it carries and whether they were dead by
+    /// then, and picks the fault that strikes it.
+    package mutating func apiRequestArrived(tokens: [String], path: String, at moment: Moment) -> FaultRule? {
+        for token in tokens {
+            guard let use = self.ledger.accessToken(token, at: moment) else { continue }
+            let latest = self.counted.apiLastUse[use.account, default: 0]
+            self.counted.apiLastUse[use.account] = max(latest, moment.unixSeconds)
+            if use.state != .live, self.counted.deadUses.count < Self.listedDeadUses {
+                self.counted.deadUses.append(
+                    MockStats.DeadUse(account: use.account, state: use.state, path: path, at: moment.unixSeconds)
+                )
+            }
+        }
+        return self.faults.take(for: .api, path: path)
+    }
+
+    /// What the tokens of an API request are worth now. Several tokens are worth as much as an unknown one: a request has one.
+    package func judge(tokens: [String], at now: Moment) -> APIOutcome {
+        guard let token = tokens.first else { return .noToken }
+        guard tokens.count == 1, let use = self.ledger.accessToken(token, at: now) else { return .unknown }
+        return switch use.state {
+        case .live: .ok(account: use.account)
+        case .expired: .expired
+        case .revoked: .revoked
+        }
+    }
+
+    /// Counts an API request once.
+    package mutating func count(_ outcome: APIOutcome) {
+        switch outcome {
+        case .ok: self.counted.apiRequests.ok += 1
+        case .noToken: self.counted.apiRequests.noToken += 1
+        case .unknown: self.counted.apiRequests.unknown += 1
+        case .expired: self.counted.apiRequests.expired += 1
+        case .revoked: self.counted.apiRequests.revoked += 1
+        case .fault: self.counted.apiRequests.fault += 1
+        }
+    }
+
+    /// All counts as of now.
+    package func stats(at now: Moment) -> MockStats {
+        var stats = self.counted
+        stats.tokenRequestsAtOnce.any = self.gauge.mostAtOnce
+        stats.tokenRequestsAtOnce.perRefreshToken = self.gauge.mostPerRefreshToken
+        stats.refreshTokenUses = self.ledger.presentations
+        stats.reuseDetections = self.ledger.reuseDetections
+        stats.live = self.ledger.liveTokens(at: now)
+        return stats
+    }
+}

@@ -1,0 +1,63 @@
+internal import FoundationEssentials
+internal import NIOCore
+
+/// A form that a client posted, and who the client says it is.
+struct ClientForm: Sendable {
+    let fields: FormBody
+    private let authorization: [String]
+
+    /// Reads the body of a request. Throws `invalid_request` when it is no form, or too long.
+    static func read(_ exchange: Exchange) async throws -> Result<ClientForm, GrantRefusal> {
+        guard let body = try await exchange.wholeBody(limit: 65_536) else {
+            return .failure(GrantRefusal(.invalidRequest, "the form is longer than 64 KiB"))
+        }
+        return Result { () throws(GrantRefusal) in
+            try ClientForm(String(buffer: body), head: exchange.head)
+        }
+    }
+
+    private init(_ text: String, head: ReceivedHead) throws(GrantRefusal) {
+        let type = head.values("Content-Type").first?.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard type == "application/x-www-form-urlencoded" else {
+            throw GrantRefusal(.invalidRequest, "the body is not application/x-www-form-urlencoded")
+        }
+        self.fields = try FormBody(text)
+        self.authorization = head.values("Authorization")
+    }
+
+    /// Checks the client by `client_secret_basic` or `client_secret_post` (RFC 6749 section 2.3.1).
+    ///
+    /// Throws `invalid_client` for a wrong or missing one, `invalid_request` for both ways at once.
+    func authenticate() throws(GrantRefusal) {
+        let presented: (id: String, secret: String)?
+        if let header = self.authorization.first {
+            guard self.authorization.count == 1, self.fields["client_secret"] == nil else {
+                throw GrantRefusal(.invalidRequest, "the client authenticates in more than one way")
+            }
+            presented = Self.basic(header)
+            if let named = self.fields["client_id"], named != presented?.id {
+                throw GrantRefusal(.invalidClient, "the form names another client than the Authorization field")
+            }
+        } else if let id = self.fields["client_id"], let secret = self.fields["client_secret"] {
+            presented = (id, secret)
+        } else {
+            presented = nil
+        }
+        guard let presented, presented.id == ClientRegistration.id, presented.secret == ClientRegistration.secret else {
+            throw GrantRefusal(.invalidClient, "the client is unknown or its secret is wrong")
+        }
+    }
+
+    private static func basic(_ header: String) -> (id: String, secret: String)? {
+        let parts = header.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "basic",
+            let data = Data(base64Encoded: String(parts[1])),
+            let text = String(validating: data, as: UTF8.self)
+        else { return nil }
+        let halves = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard halves.count == 2, let id = PercentCoding.decodeForm(halves[0]),
+            let secret = PercentCoding.decodeForm(halves[1])
+        else { return nil }
+        return (id, secret)
+    }
+}

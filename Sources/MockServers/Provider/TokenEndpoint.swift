@@ -1,0 +1,118 @@
+internal import Synchronization
+
+/// `POST /oauth/token`: refresh, authorization code, client credentials and device code grants.
+struct TokenEndpoint {
+    let service: MockService
+
+    func reply(to exchange: Exchange) async throws -> Reply {
+        let form = try await ClientForm.read(exchange)
+        let refreshToken = try? form.get().fields["refresh_token"]
+        let (span, fault) = self.service.state.withLock {
+            $0.tokenRequestArrived(refreshToken: refreshToken, path: exchange.head.path)
+        }
+        let service = self.service
+        exchange.connection.whenPeerLeaves { service.state.withLock { $0.tokenRequestEnded(span) } }
+        defer {
+            // Before the answer leaves: its receiver may come again before this task runs on.
+            exchange.connection.whenPeerLeaves(nil)
+            service.state.withLock { $0.tokenRequestEnded(span) }
+        }
+        return try await FaultRule.reply(under: fault) {
+            service.state.withLock { $0.count(TokenOutcome.fault) }
+        } process: {
+            try self.process(form, issuer: service.issuer(exchange.head))
+        }
+    }
+
+    private func process(_ form: Result<ClientForm, GrantRefusal>, issuer: String) throws -> Answer {
+        let outcome = self.service.state.withLock { state in
+            let outcome = Result { () throws(GrantRefusal) in
+                let form = try form.get()
+                try form.authenticate()
+                return try self.grant(form.fields, issuer: issuer, at: .now, in: &state)
+            }
+            switch outcome {
+            case .success: state.count(TokenOutcome.ok)
+            case .failure(let refusal): state.count(TokenOutcome.refused(refusal))
+            }
+            return outcome
+        }
+        return switch outcome {
+        case .success(let tokens): try .json(TokenAnswer(tokens))
+        case .failure(let refusal): try .refusal(refusal)
+        }
+    }
+
+    private func grant(
+        _ form: FormBody,
+        issuer: String,
+        at now: Moment,
+        in state: inout MockState
+    ) throws(GrantRefusal) -> IssuedTokens {
+        let mint = self.service.mint
+        switch try form.require("grant_type") {
+        case "refresh_token":
+            return try state.ledger.refresh(
+                try form.require("refresh_token"),
+                scope: form["scope"],
+                issuer: issuer,
+                at: now,
+                mint: mint
+            )
+        case "authorization_code":
+            return try self.redeemCode(form, issuer: issuer, at: now, in: &state)
+        case "client_credentials":
+            return try state.ledger.open(
+                account: form["account"] ?? ClientRegistration.id,
+                scope: form["scope"],
+                refreshable: false,
+                issuer: issuer,
+                at: now,
+                mint: mint
+            ).tokens
+        case "urn:ietf:params:oauth:grant-type:device_code":
+            let request = try state.deviceCodes.poll(try form.require("device_code"), at: now)
+            return try state.ledger.open(
+                account: request.account,
+                scope: request.scope,
+                refreshable: true,
+                issuer: issuer,
+                at: now,
+                mint: mint
+            ).tokens
+        default:
+            throw GrantRefusal(.unsupportedGrantType, "this provider does not know the grant_type")
+        }
+    }
+
+    private func redeemCode(
+        _ form: FormBody,
+        issuer: String,
+        at now: Moment,
+        in state: inout MockState
+    ) throws(GrantRefusal) -> IssuedTokens {
+        let code = try form.require("code")
+        let redemption = try state.authorizationCodes.redeem(
+            code,
+            redirectURI: form["redirect_uri"],
+            verifier: form["code_verifier"],
+            at: now
+        )
+        switch redemption {
+        case .approved(let request):
+            let (tokens, family) = try state.ledger.open(
+                account: request.account,
+                scope: request.scope,
+                refreshable: true,
+                issuer: issuer,
+                at: now,
+                mint: self.service.mint
+            )
+            state.authorizationCodes.close(code, family: family)
+            return tokens
+        case .replayed(let family):
+            state.ledger.revokeFamily(family, at: now)
+            throw GrantRefusal(.invalidGrant, "the code was used before; what it yielded is revoked")
+        }
+    }
+}

@@ -1,0 +1,6 @@
+/// What became of one revocation request, for the count.
+package enum RevocationOutcome: Sendable {
+    case ok
+    case unknown
+    case fault
+}

@@ -1,0 +1,50 @@
+internal import FoundationEssentials
+internal import NIOCore
+
+/// JSON in and out, with complaints that a person can act on.
+package enum JSONText {
+    /// Encodes with sorted keys, so that equal values are equal bytes.
+    package static func encode(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+
+    /// Decodes; the error says where in the value the trouble is and what it is.
+    package static func decode<Value: Decodable>(
+        _ type: Value.Type,
+        from bytes: some Sequence<UInt8>
+    ) throws(GrantRefusal) -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch let error as DecodingError {
+            throw GrantRefusal(.invalidRequest, Self.describe(error))
+        } catch {
+            throw GrantRefusal(.invalidRequest, "the body is not JSON")
+        }
+    }
+
+    private static func describe(_ error: DecodingError) -> String {
+        switch error {
+        case .keyNotFound(let key, let context):
+            "\(Self.path(context.codingPath + [key])): is missing"
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            "\(Self.path(context.codingPath)): has the wrong type"
+        case .dataCorrupted(let context):
+            context.codingPath.isEmpty
+                ? "the body is not JSON" : "\(Self.path(context.codingPath)): \(context.debugDescription)"
+        @unknown default:
+            "the body is not what was expected"
+        }
+    }
+
+    private static func path(_ keys: [any CodingKey]) -> String {
+        keys.reduce(into: "") { path, key in
+            if let index = key.intValue {
+                path += "[\(index)]"
+            } else {
+                path += path.isEmpty ? key.stringValue : ".\(key.stringValue)"
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+internal import NIOHTTP1
+
+/// The head of a request as it came off the wire, before anything was renamed, joined, reordered or left out.
+package struct ReceivedHead: Sendable {
+    /// When it had been read.
+    package let at: Moment
+    package let method: String
+
+    /// The request target, byte for byte.
+    package let target: String
+
+    /// All fields in their order, with their own capitals, repeated ones included.
+    package let fields: [HeaderField]
+
+    /// Whether the connection ends with this exchange (RFC 9112 section 9.3).
+    package let closes: Bool
+
+    /// Whether the client holds its body back until it is asked for it (RFC 9110 section 10.1.1).
+    package let expectsContinue: Bool
+
+    init(_ head: HTTPRequestHead, at moment: Moment) {
+        self.at = moment
+        self.method = head.method.rawValue
+        self.target = head.uri
+        self.fields = head.headers.map { HeaderField($0.name, $0.value) }
+        let connection = head.headers[canonicalForm: "Connection"].map { $0.lowercased() }
+        let isOld = head.version.major == 1 && head.version.minor == 0
+        self.closes = connection.contains("close") || (isOld && !connection.contains("keep-alive"))
+        self.expectsContinue =
+            !isOld && head.headers.first(name: "Expect").map { $0.lowercased() } == "100-continue"
+    }
+
+    /// All values of the field `name`, in any case.
+    package func values(_ name: String) -> [String] {
+        self.fields.filter { $0.isNamed(name) }.map(\.value)
+    }
+
+    /// The path as it came, without the query; of an absolute target without scheme and authority.
+    package var path: String {
+        String(self.originForm.prefix { $0 != "?" })
+    }
+
+    /// The query as it came, without its question mark; empty where there is none.
+    package var query: String {
+        String(self.originForm.drop { $0 != "?" }.dropFirst())
+    }
+
+    private var originForm: Substring {
+        guard !self.target.hasPrefix("/"), let scheme = self.target.firstRange(of: "://") else {
+            return self.target[...]
+        }
+        let rest = self.target[scheme.upperBound...]
+        return rest.firstIndex { $0 == "/" || $0 == "?" }.map { rest[$0...] } ?? "/"
+    }
+}

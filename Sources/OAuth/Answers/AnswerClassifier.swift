@@ -1,0 +1,79 @@
+package import TokenModel
+
+/// Says what one exchange with a provider came to. Pure: the same outcome always has the same verdict.
+package struct AnswerClassifier: Sendable {
+    private let rules: AnswerRules
+
+    package init(rules: AnswerRules = AnswerRules()) { self.rules = rules }
+
+    /// Judges what came of a token request (RFC 6749 §5).
+    ///
+    /// A code that kills the grant counts whatever the status; then waiting as told, then the other codes, then the
+    /// status. A 2xx is a success only if all of it fits, and ambiguous otherwise: the provider believes it issued
+    /// tokens.
+    ///
+    /// - Parameter now: The wall clock at receipt; the provider's own `Date` is preferred where it gives one.
+    package func tokenVerdict(on outcome: ExchangeOutcome, now: WallTime) -> TokenVerdict {
+        switch outcome {
+        case .notSent(let reason): .notSent(reason)
+        case .broken(let reason): .ambiguous(reason)
+        case .answered(let answer): self.tokenVerdict(on: answer, now: answer.date ?? now)
+        }
+    }
+
+    private func tokenVerdict(on answer: ProviderAnswer, now: WallTime) -> TokenVerdict {
+        let reading = AnswerReader.read(answer)
+        let refusal = Refusal(reading)
+
+        if let code = refusal?.code, Self.deadGrant.contains(code.rawValue) { return .dead(code) }
+        if answer.status == 429 || answer.status == 503 && answer.retryAfter != nil {
+            return .throttled(retryAfter: RetryAfter.read(answer.retryAfter, now: now))
+        }
+        if let code = refusal?.code {
+            if Self.clientRefused.contains(code.rawValue) { return .config(code) }
+            if Self.accountRefused.contains(code.rawValue) { return .accountConfig(code) }
+            if Self.providerFailed.contains(code.rawValue) { return .ambiguous(code) }
+            if code.rawValue == "invalid_request", refusal?.asksToRetry == true { return .conflict(code) }
+        }
+
+        switch answer.status {
+        case 200..<300:
+            if let refusal { return .refused(refusal.code ?? .noKnownReason) }
+            return self.success(reading, now: now)
+        case 300..<400:
+            return .refused(refusal?.code ?? .redirected)
+        case 400..<500:
+            return .refused(refusal?.code ?? .noKnownReason)
+        default:
+            return .ambiguous(refusal?.code ?? .serverError)
+        }
+    }
+
+    private func success(_ reading: AnswerReader.Reading, now: WallTime) -> TokenVerdict {
+        switch reading {
+        case .unreadable(let reason):
+            return .ambiguous(reason)
+        case .fields(let fields):
+            do throws(GrantFault) {
+                return .success(try TokenGrant(fields, rules: self.rules, now: now))
+            } catch {
+                return .ambiguous(error.reason)
+            }
+        }
+    }
+}
+
+/// Codes with a meaning of their own, of RFC 6749 §5.2 and of providers that have others.
+extension AnswerClassifier {
+    private static let deadGrant: Set<String> = [
+        "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "token_revoked",
+    ]
+    private static let clientRefused: Set<String> = ["invalid_client", "incorrect_client_credentials"]
+    private static let accountRefused: Set<String> = [
+        "unauthorized_client", "unsupported_grant_type", "invalid_scope",
+    ]
+    /// What a 5xx says, under any status; Slack's two even say that part of the work may have been done.
+    private static let providerFailed: Set<String> = [
+        "server_error", "temporarily_unavailable", "internal_error", "fatal_error",
+    ]
+}

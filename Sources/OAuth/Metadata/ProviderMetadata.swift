@@ -1,0 +1,59 @@
+internal import TokenModel
+
+/// Where a provider redeems and revokes tokens.
+package struct ProviderMetadata: Hashable, Sendable {
+    package let tokenEndpoint: ProviderURL
+    /// `nil` where the provider names none: it can't revoke.
+    package let revocationEndpoint: ProviderURL?
+
+    package init(tokenEndpoint: ProviderURL, revocationEndpoint: ProviderURL?) {
+        self.tokenEndpoint = tokenEndpoint
+        self.revocationEndpoint = revocationEndpoint
+    }
+
+    /// Reads a metadata document (RFC 8414 §3.2).
+    ///
+    /// The document's `issuer` must be the one asked for, letter for letter (§3.3), or anybody could speak for it.
+    /// A document that came encrypted can't send tokens to an address in the clear, loopback included.
+    ///
+    /// - Parameter allowCleartext: Takes `http` endpoints on any host.
+    package init(
+        _ answer: ProviderAnswer,
+        of issuer: ProviderIssuer,
+        allowCleartext: Bool = false
+    ) throws(MetadataError) {
+        guard answer.status == 200 else { throw .notFound }
+        guard answer.bodyEnd != .tooLarge, answer.body.count <= ProviderAnswer.bodyLimit,
+            answer.contentEncoding.map({ $0.lowercased() == "identity" }) ?? true,
+            let fields = answer.body.withUnredacted({ body in try? JSONReader.read(body, members: Self.members) })
+        else { throw .unreadable }
+
+        guard Self.text(fields["issuer"]) == issuer.url.text else { throw .issuerDiffers }
+        guard let tokenEndpoint = Self.text(fields["token_endpoint"]) else { throw .tokenEndpointMissing }
+        self.tokenEndpoint = try Self.endpoint(tokenEndpoint, of: issuer, allowCleartext)
+
+        if let revocationEndpoint = Self.text(fields["revocation_endpoint"]) {
+            self.revocationEndpoint = try Self.endpoint(revocationEndpoint, of: issuer, allowCleartext)
+        } else {
+            self.revocationEndpoint = nil
+        }
+    }
+
+    private static let members: Set<String> = ["issuer", "token_endpoint", "revocation_endpoint"]
+
+    private static func text(_ value: AnswerValue?) -> String? {
+        guard let text = value?.asText, !text.isEmpty else { return nil }
+        return text
+    }
+
+    private static func endpoint(
+        _ text: String,
+        of issuer: ProviderIssuer,
+        _ allowCleartext: Bool
+    ) throws(MetadataError) -> ProviderURL {
+        guard let endpoint = try? ProviderURL(text, allowCleartext: allowCleartext),
+            endpoint.isEncrypted || allowCleartext || !issuer.url.isEncrypted
+        else { throw .endpointRefused }
+        return endpoint
+    }
+}

@@ -1,0 +1,109 @@
+/// An address at a provider that tokens may be sent to: `https`, or `http` where that was allowed.
+///
+/// Narrower than RFC 3986 on purpose: what passes here means the same to every parser after it.
+package struct ProviderURL: Hashable, Sendable {
+    /// As it was written.
+    package let text: String
+    /// `scheme://host:port`, lower case and the port always written.
+    package let origin: String
+    package let isEncrypted: Bool
+    /// From the first `/` to before the `?`; may be empty.
+    let path: String
+    /// After the `?`.
+    let query: String?
+
+    /// - Parameter allowCleartext: Takes `http` for any host. Otherwise only for this machine itself.
+    package init(_ text: String, allowCleartext: Bool = false) throws(ProviderURLError) {
+        guard text.utf8.count <= 2048, text.utf8.allSatisfy(Self.mayStand) else {
+            throw ProviderURLError(.malformed, "the address has characters that have no place in a URL")
+        }
+        let afterScheme: Substring
+        let scheme: String
+        switch text.prefix(8).lowercased() {
+        case "https://": (scheme, afterScheme) = ("https", text.dropFirst(8))
+        case let start where start.hasPrefix("http://"): (scheme, afterScheme) = ("http", text.dropFirst(7))
+        default: throw ProviderURLError(.malformed, "the address begins neither with https:// nor with http://")
+        }
+        guard Self.escapesAreWhole(afterScheme) else {
+            throw ProviderURLError(.malformed, "the address has a % that is not followed by two hexadecimal digits")
+        }
+
+        let authority = afterScheme.prefix { $0 != "/" && $0 != "?" }
+        let rest = afterScheme.dropFirst(authority.count)
+        let (host, port) = try Self.split(authority)
+        let path = rest.prefix { $0 != "?" }
+        guard !rest.contains("["), !rest.contains("]") else {
+            throw ProviderURLError(.malformed, "the address has brackets after its host")
+        }
+
+        self.text = text
+        self.isEncrypted = scheme == "https"
+        self.origin = "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
+        self.path = String(path)
+        self.query = path.count < rest.count ? String(rest.dropFirst(path.count + 1)) : nil
+
+        guard self.isEncrypted || allowCleartext || Self.isLoopback(host) else {
+            throw ProviderURLError(.cleartext, "http to \(host) would send tokens in the clear: use https")
+        }
+    }
+
+    /// Printable ASCII but for what RFC 3986 leaves out, and no fragment.
+    private static func mayStand(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}".utf8.contains(byte)
+    }
+
+    private static func escapesAreWhole(_ text: Substring) -> Bool {
+        let bytes = Array(text.utf8)
+        return bytes.indices.allSatisfy { index in
+            bytes[index] != UInt8(ascii: "%")
+                || index + 2 < bytes.count && HexDigit.value(bytes[index + 1]) != nil
+                    && HexDigit.value(bytes[index + 2]) != nil
+        }
+    }
+
+    /// The host in lower case and the port.
+    private static func split(_ authority: Substring) throws(ProviderURLError) -> (host: String, port: UInt16?) {
+        let isAddress = authority.first == "["
+        let host: Substring
+        if isAddress {
+            guard let end = authority.firstIndex(of: "]") else {
+                throw ProviderURLError(.malformed, "the address has a [ without a ]")
+            }
+            host = authority[...end]
+        } else {
+            host = authority.prefix { $0 != ":" }
+        }
+        let inner = isAddress ? host.dropFirst().dropLast() : host
+        guard !inner.isEmpty, inner.utf8.allSatisfy(isAddress ? Self.mayStandInAddress : Self.mayStandInName) else {
+            throw ProviderURLError(.malformed, "the address has no host, a user name, or a host that can't be one")
+        }
+
+        let afterHost = authority.dropFirst(host.count)
+        if afterHost.isEmpty { return (host.lowercased(), nil) }
+        guard afterHost.first == ":", afterHost.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let port = UInt16(afterHost.dropFirst()), port > 0
+        else { throw ProviderURLError(.malformed, "the address has a port that is not between 1 and 65535") }
+        return (host.lowercased(), port)
+    }
+
+    private static func mayStandInName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    private static func mayStandInAddress(_ byte: UInt8) -> Bool {
+        HexDigit.value(byte) != nil || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
+    }
+
+    /// `localhost`, `127.0.0.0/8` in its usual writing, or `::1`.
+    private static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" || host == "[::1]" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127"
+            && parts.allSatisfy { (1...3).contains($0.utf8.count) && UInt8($0) != nil && !$0.hasPrefix("+") }
+    }
+}

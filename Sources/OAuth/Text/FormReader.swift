@@ -1,0 +1,63 @@
+internal import TokenModel
+
+/// Reads the pairs of an `application/x-www-form-urlencoded` body that somebody asks for.
+enum FormReader {
+    /// Refuses what no encoder writes: raw spaces, controls and non-ASCII, broken `%`, a wanted name twice.
+    static func read(
+        _ bytes: Span<UInt8>,
+        members wanted: Set<String>
+    ) throws(AnswerFault) -> [String: AnswerValue] {
+        var end = bytes.count
+        while end > 0, bytes[end - 1] == 0x0A || bytes[end - 1] == 0x0D { end -= 1 }
+
+        var fields: [String: AnswerValue] = [:]
+        var start = 0
+        while start < end {
+            var stop = start
+            while stop < end, bytes[stop] != UInt8(ascii: "&") { stop += 1 }
+            try Self.readPair(bytes, start, stop, members: wanted, into: &fields)
+            start = stop + 1
+        }
+        return fields
+    }
+
+    private static func readPair(
+        _ bytes: Span<UInt8>,
+        _ start: Int,
+        _ stop: Int,
+        members wanted: Set<String>,
+        into fields: inout [String: AnswerValue]
+    ) throws(AnswerFault) {
+        var equals = start
+        while equals < stop, bytes[equals] != UInt8(ascii: "=") { equals += 1 }
+
+        let name = String(decoding: try Self.decode(bytes, start, equals), as: UTF8.self)
+        let value = try Self.decode(bytes, min(equals + 1, stop), stop)
+        guard wanted.contains(name) else { return }
+        guard fields.updateValue(.string(Secret(value)), forKey: name) == nil else { throw .repeatedMember }
+    }
+
+    private static func decode(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) throws(AnswerFault) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(stop - start)
+        var index = start
+        while index < stop {
+            switch bytes[index] {
+            case UInt8(ascii: "+"):
+                decoded.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard index + 2 < stop, let high = HexDigit.value(bytes[index + 1]),
+                    let low = HexDigit.value(bytes[index + 2])
+                else { throw .malformed }
+                decoded.append(high << 4 | low)
+                index += 2
+            case 0x21...0x7E:
+                decoded.append(bytes[index])
+            default:
+                throw .malformed
+            }
+            index += 1
+        }
+        return decoded
+    }
+}

@@ -1,0 +1,75 @@
+internal import TokenModel
+
+/// Reads those members of one JSON object (RFC 8259) that somebody asks for.
+enum JSONReader {
+    /// Refuses text that is not one object in UTF-8, is nested deeper than 16, or has a wanted member twice: two
+    /// readers may see different values there. Nested values are stepped over. A byte order mark is ignored (§8.1).
+    static func read(
+        _ bytes: Span<UInt8>,
+        members wanted: Set<String>
+    ) throws(AnswerFault) -> [String: AnswerValue] {
+        guard (try? UTF8Span(validating: bytes)) != nil else { throw .malformed }
+        var scanner = JSONScanner(at: Self.startsWithByteOrderMark(bytes) ? 3 : 0)
+        var members: [String: AnswerValue] = [:]
+
+        scanner.skipSpace(bytes)
+        try scanner.expect(UInt8(ascii: "{"), bytes)
+        scanner.skipSpace(bytes)
+        if !scanner.take(UInt8(ascii: "}"), bytes) {
+            repeat {
+                scanner.skipSpace(bytes)
+                try Self.readMember(bytes, &scanner, members: wanted, into: &members)
+                scanner.skipSpace(bytes)
+            } while scanner.take(UInt8(ascii: ","), bytes)
+            try scanner.expect(UInt8(ascii: "}"), bytes)
+        }
+        scanner.skipSpace(bytes)
+        guard scanner.position == bytes.count else { throw .malformed }
+        return members
+    }
+
+    private static func readMember(
+        _ bytes: Span<UInt8>,
+        _ scanner: inout JSONScanner,
+        members wanted: Set<String>,
+        into members: inout [String: AnswerValue]
+    ) throws(AnswerFault) {
+        let name = String(decoding: try scanner.string(bytes), as: UTF8.self)
+        scanner.skipSpace(bytes)
+        try scanner.expect(UInt8(ascii: ":"), bytes)
+        scanner.skipSpace(bytes)
+
+        guard wanted.contains(name) else {
+            try scanner.skipValue(bytes, depth: 1)
+            return
+        }
+        let value = try Self.readValue(bytes, &scanner)
+        guard members.updateValue(value, forKey: name) == nil else { throw .repeatedMember }
+    }
+
+    private static func readValue(
+        _ bytes: Span<UInt8>,
+        _ scanner: inout JSONScanner
+    ) throws(AnswerFault) -> AnswerValue {
+        switch scanner.peek(bytes) {
+        case UInt8(ascii: "\""):
+            return .string(Secret(try scanner.string(bytes)))
+        case UInt8(ascii: "t"), UInt8(ascii: "f"):
+            let isTrue = scanner.peek(bytes) == UInt8(ascii: "t")
+            try scanner.skipValue(bytes, depth: 1)
+            return .boolean(isTrue)
+        case UInt8(ascii: "n"):
+            try scanner.skipValue(bytes, depth: 1)
+            return .null
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            try scanner.skipValue(bytes, depth: 1)
+            return .nested
+        default:
+            return .number(try scanner.number(bytes))
+        }
+    }
+
+    private static func startsWithByteOrderMark(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
+    }
+}

@@ -1,0 +1,138 @@
+internal import AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
+internal import OAuth
+internal import TokenModel
+
+/// Carries single requests to a provider and brings back how they ended; judges nothing.
+///
+/// One connection for each, no redirect, no second try, no decompression, HTTP/1.1, certificates always verified. An
+/// exchange that has begun is ended by its deadline or by ``shutDown()``, never by the cancellation of a task: it is
+/// awaited through a future, which does not know about tasks.
+final class ProviderConnector: Sendable {
+    private static let connectTimeout: TimeAmount = .seconds(2)
+    private static let connectionsPerHost = 256
+
+    private let client: HTTPClient
+    private let timeout: TimeAmount
+
+    init(on group: any EventLoopGroup, timeout: Duration, additionalTrustRoots: [NIOSSLCertificate]) {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.certificateVerification = .fullVerification
+        if !additionalTrustRoots.isEmpty { tls.additionalTrustRoots = [.certificates(additionalTrustRoots)] }
+
+        var pool = HTTPClient.Configuration.ConnectionPool()
+        pool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionsPerHost
+        // Each failure is told at once; when to try again is for those to say who hold the claim.
+        pool.retryConnectionEstablishment = false
+
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: tls,
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: Self.connectTimeout),
+            connectionPool: pool,
+            decompression: .disabled
+        )
+        configuration.httpVersion = .http1Only
+
+        self.timeout = .nanoseconds(timeout.clampedNanoseconds)
+        self.client = HTTPClient(eventLoopGroup: group, configuration: configuration)
+    }
+
+    /// When an exchange that begins now must be over.
+    func deadline() -> NIODeadline { .now() + self.timeout }
+
+    /// Posts a form. Its bytes are handed over only when the connection stands, its TLS is verified, the head of the
+    /// request is written, and `mayStillSend` says yes.
+    func post(
+        _ request: FormRequest,
+        to endpoint: ProviderURL,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> ExchangeOutcome {
+        let handover = FormHandover(mayStillSend: mayStillSend)
+        let eventLoop = self.client.eventLoopGroup.any()
+        let body = HTTPClient.Body.stream(contentLength: Int64(request.form.count)) { writer in
+            guard handover.begin() else { return eventLoop.makeFailedFuture(SendingWithheld()) }
+            return writer.write(.byteBuffer(request.form.withUnredacted { form in ByteBuffer(copying: form) }))
+        }
+
+        var headers = Self.headers
+        headers.add(name: "Content-Type", value: FormRequest.contentType)
+        if let authorization = request.authorization {
+            headers.add(
+                name: "Authorization",
+                value: authorization.withUnredacted { value in String(buffer: ByteBuffer(copying: value)) }
+            )
+        }
+
+        let ending = await self.run(.POST, endpoint.text, headers, body, deadline: self.deadline())
+        return switch (handover.conclude(), ending) {
+        case (.handedOver, .answered(let answer)): .answered(answer)
+        case (.handedOver, .failed(let error)): .broken(TransportFault.reason(error, stood: true))
+        case (.withheld, _): .notSent(.sendingTooLate)
+        case (.abandoned, .failed(let error)): .notSent(TransportFault.reason(error, stood: false))
+        // An answer to a request that had not been made.
+        case (.abandoned, .answered): .notSent(.answerNotHTTP)
+        }
+    }
+
+    /// Fetches a public document.
+    func get(_ address: String, deadline: NIODeadline) async -> ExchangeOutcome {
+        switch await self.run(.GET, address, Self.headers, nil, deadline: deadline) {
+        case .answered(let answer): .answered(answer)
+        case .failed(let error): .broken(TransportFault.reason(error, stood: false))
+        }
+    }
+
+    /// Ends all exchanges and lets go of the connections. Must be called once, before the last reference is gone.
+    func shutDown() async {
+        // Throws only when it was shut down before.
+        try? await self.client.shutdown()
+    }
+}
+
+extension ProviderConnector {
+    /// How a request ended: with at least the head of an answer, or without.
+    private enum Ending {
+        case answered(ProviderAnswer)
+        case failed(any Error)
+    }
+
+    private struct SendingWithheld: Error {}
+
+    private static let headers: HTTPHeaders = [
+        "Accept": FormRequest.accept,
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+        "User-Agent": "martlet",
+    ]
+
+    private func run(
+        _ method: HTTPMethod,
+        _ address: String,
+        _ headers: HTTPHeaders,
+        _ body: HTTPClient.Body?,
+        deadline: NIODeadline
+    ) async -> Ending {
+        var collector: AnswerCollector?
+        do {
+            let request = try HTTPClient.Request(url: address, method: method, headers: headers, body: body)
+            let delegate = AnswerCollector(isEncrypted: request.useTLS)
+            collector = delegate
+            try await self.client.execute(request: request, delegate: delegate, deadline: deadline).futureResult.get()
+            return delegate.answer().map(Ending.answered) ?? .failed(HTTPClientError.remoteConnectionClosed)
+        } catch {
+            return collector?.answer().map(Ending.answered) ?? .failed(error)
+        }
+    }
+}
+
+extension ByteBuffer {
+    fileprivate init(copying bytes: Span<UInt8>) {
+        self.init()
+        self.reserveCapacity(bytes.count)
+        for index in bytes.indices { self.writeInteger(bytes[index]) }
+    }
+}

@@ -1,0 +1,146 @@
+package import Logging
+package import NIOCore
+internal import NIOSSL
+package import OAuth
+internal import Synchronization
+package import TokenModel
+
+/// A provider over HTTP.
+///
+/// Where the endpoints are discovered, the first call (and the first after a failed discovery) asks the issuer before
+/// its own exchange, for at most ``timeout`` more; `mayStillSend` is asked after that.
+///
+/// The caller owns the connections: ``shutDown()`` must be called once, before the last reference is gone, and ends
+/// exchanges that are under way. Of each answer only status, length and verdict are logged.
+package final class HTTPTokenEndpoint: TokenEndpoint {
+    package let binding: EndpointBinding
+    package let timeout: Duration
+
+    private let settings: ProviderSettings
+    private let connector: ProviderConnector
+    private let metadata: MetadataSource
+    private let classifier: AnswerClassifier
+    private let now: @Sendable () -> WallTime
+    private let logger: Logger
+    /// Whether the provider's clock was told to be off, so that it is told once.
+    private let clockIsOff = Mutex(false)
+
+    /// - Parameters:
+    ///   - group: The event loops its connections live on.
+    ///   - now: The wall clock; only for expiries that a provider gives as a date.
+    /// - Throws: ``ProviderSettingsError/Code/trustRootsUnreadable``
+    package init(
+        _ settings: ProviderSettings,
+        on group: any EventLoopGroup,
+        now: @escaping @Sendable () -> WallTime,
+        logger: Logger
+    ) throws(ProviderSettingsError) {
+        var logger = logger
+        logger[metadataKey: "provider.name"] = "\(settings.name)"
+        let connector = ProviderConnector(
+            on: group,
+            timeout: settings.timeout,
+            additionalTrustRoots: try Self.certificates(settings.additionalTrustRoots)
+        )
+        self.binding = settings.binding
+        self.timeout = settings.timeout
+        self.settings = settings
+        self.connector = connector
+        self.metadata = MetadataSource(settings, over: connector, logger: logger)
+        self.classifier = AnswerClassifier(rules: settings.rules)
+        self.now = now
+        self.logger = logger
+    }
+
+    package func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        guard let metadata = try? await self.metadata.metadata() else { return .notSent(.discoveryFailed) }
+        let request = FormRequest.refresh(
+            refreshToken,
+            scopes: scopes,
+            parameters: self.settings.tokenParameters,
+            client: self.settings.client
+        )
+        let outcome = await self.connector.post(request, to: metadata.tokenEndpoint, mayStillSend: mayStillSend)
+        let now = self.now()
+        let verdict = self.classifier.tokenVerdict(on: outcome, now: now)
+
+        self.log("token endpoint was asked to refresh", outcome, verdict.name, verdict.reason)
+        self.watchClock(outcome, now: now)
+        if outcome.hintsThatEndpointMoved { self.metadata.forget() }
+        return verdict
+    }
+
+    package func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        guard let metadata = try? await self.metadata.metadata() else { return .unreachable(.discoveryFailed) }
+        guard let endpoint = metadata.revocationEndpoint else { return .unsupported }
+        let request = FormRequest.revocation(of: token, kind: kind, client: self.settings.client)
+        let outcome = await self.connector.post(request, to: endpoint, mayStillSend: { true })
+        let verdict = self.classifier.revocationVerdict(on: outcome)
+
+        self.log("revocation endpoint was asked to revoke", outcome, verdict.name, verdict.reason)
+        if outcome.hintsThatEndpointMoved { self.metadata.forget() }
+        return verdict
+    }
+
+    /// Lets go of all connections. Exchanges under way end without an answer, later ones with `shut_down`.
+    package func shutDown() async { await self.connector.shutDown() }
+}
+
+extension HTTPTokenEndpoint {
+    private static func certificates(_ file: String?) throws(ProviderSettingsError) -> [NIOSSLCertificate] {
+        guard let file else { return [] }
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
+            throw ProviderSettingsError(
+                .trustRootsUnreadable,
+                "no certificates could be read from \(file): it must be a PEM file that this user may read"
+            )
+        }
+        return certificates
+    }
+
+    private func log(
+        _ message: Logger.Message,
+        _ outcome: ExchangeOutcome,
+        _ verdict: String,
+        _ reason: VerdictReason?
+    ) {
+        var facts: Logger.Metadata = ["verdict": "\(verdict)"]
+        if let reason { facts["reason"] = "\(reason)" }
+        if case .answered(let answer) = outcome {
+            facts["http.status"] = "\(answer.status)"
+            facts["http.length"] = "\(answer.body.count)"
+        }
+        self.logger.debug(message, metadata: facts)
+    }
+
+    /// Says once when the provider's clock and ours part by more than a minute, and again after they had agreed.
+    private func watchClock(_ outcome: ExchangeOutcome, now: WallTime) {
+        guard case .answered(let answer) = outcome, let date = answer.date else { return }
+        let difference = now.duration(to: date)
+        let isOff = abs(difference.components.seconds) > 60
+        let wasOff = self.clockIsOff.withLock { clockIsOff in
+            defer { clockIsOff = isOff }
+            return clockIsOff
+        }
+        guard isOff, !wasOff else { return }
+        self.logger.warning(
+            "provider's clock differs from ours by over a minute: one of them is wrong",
+            metadata: ["clock.difference_seconds": "\(difference.components.seconds)"]
+        )
+    }
+}
+
+extension ExchangeOutcome {
+    /// Whether this is what an endpoint looks like that is no longer there.
+    fileprivate var hintsThatEndpointMoved: Bool {
+        switch self {
+        case .notSent(let reason): [.nameUnresolved, .connectFailed, .tlsFailed].contains(reason)
+        case .broken: false
+        case .answered(let answer): (300..<400).contains(answer.status) || [404, 410].contains(answer.status)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package import OAuth
+package import TokenModel
+
+/// All that must be known of a provider to talk to it.
+package struct ProviderSettings: Sendable {
+    /// Where the endpoints come from.
+    package enum Endpoints: Sendable {
+        /// From the configuration.
+        case named(ProviderMetadata)
+        /// From the issuer's metadata (RFC 8414), asked for when they are first needed.
+        case discovered(ProviderIssuer)
+    }
+
+    /// The longest ``timeout`` that may be set.
+    package static let longestTimeout: Duration = .seconds(10)
+
+    package var name: ProviderID
+    package var endpoints: Endpoints
+    package var client: ClientRegistration
+    package var tokenParameters: TokenParameters
+    /// For a whole exchange; held to between 1 ms and ``longestTimeout``.
+    package var timeout: Duration
+    package var rules: AnswerRules
+    /// A PEM file of certificates to trust beside the system's.
+    package var additionalTrustRoots: String?
+    /// Takes `http` endpoints that the issuer names, on any host.
+    package var allowCleartext: Bool
+
+    package init(
+        name: ProviderID,
+        endpoints: Endpoints,
+        client: ClientRegistration,
+        tokenParameters: TokenParameters = .none,
+        timeout: Duration = .seconds(8),
+        rules: AnswerRules = AnswerRules(),
+        additionalTrustRoots: String? = nil,
+        allowCleartext: Bool = false
+    ) {
+        self.name = name
+        self.endpoints = endpoints
+        self.client = client
+        self.tokenParameters = tokenParameters
+        self.timeout = min(max(timeout, .milliseconds(1)), Self.longestTimeout)
+        self.rules = rules
+        self.additionalTrustRoots = additionalTrustRoots
+        self.allowCleartext = allowCleartext
+    }
+}
+
+extension ProviderSettings {
+    /// Whom tokens of this provider belong to.
+    package var binding: EndpointBinding {
+        let origin =
+            switch self.endpoints {
+            case .named(let metadata): metadata.tokenEndpoint.origin
+            case .discovered(let issuer): issuer.url.origin
+            }
+        return EndpointBinding(tokenEndpointOrigin: origin, clientID: self.client.clientID)
+    }
+}

@@ -1,0 +1,31 @@
+package import OAuth
+package import TokenModel
+
+/// A provider as the refresh engine and the kill switch see it: where a refresh token is redeemed and tokens are
+/// revoked, with one client registration.
+///
+/// Both calls always come back, within ``timeout`` and a little, with a verdict; they throw nothing and log no token.
+/// No cancellation of the calling task touches an exchange that has begun: a provider may have rotated the refresh
+/// token by then, and its answer is the only copy. An implementation must keep that promise.
+package protocol TokenEndpoint: Sendable {
+    /// Whom tokens from here belong to. Compare it with a record's before sending that record's tokens.
+    var binding: EndpointBinding { get }
+
+    /// The longest an exchange lasts, connecting included; at most 10 s.
+    var timeout: Duration { get }
+
+    /// Redeems a refresh token for new tokens (RFC 6749 §6), once: no retry happens inside.
+    ///
+    /// - Parameters:
+    ///   - scopes: What to ask for; empty leaves the parameter out, which means what was granted before.
+    ///   - mayStillSend: Asked when the connection stands and the head is written, just before the first byte of the
+    ///     form: `false` sends nothing, and the verdict is ``OAuth/TokenVerdict/notSent(_:)``. Must not block.
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict
+
+    /// Asks the provider to revoke a token (RFC 7009 §2.1), once.
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict
+}

@@ -1,0 +1,50 @@
+internal import Glibc
+
+/// What decides whether a secret in a file is kept well.
+package struct FileOwnership: Equatable, Sendable {
+    package let owner: UInt32
+    /// The permission bits.
+    package let mode: UInt32
+    package let isRegular: Bool
+
+    package init(owner: UInt32, mode: UInt32, isRegular: Bool = true) {
+        self.owner = owner
+        self.mode = mode
+        self.isRegular = isRegular
+    }
+
+    /// Whether the file's group or everybody may read it.
+    var isReadByOthers: Bool { self.mode & 0o044 != 0 }
+
+    /// Whether a secret here is to be refused.
+    ///
+    /// The mode counts only where this user is the one who can set it right: a file that somebody else mounted, root as
+    /// a rule, may have any mode.
+    /// - Parameters:
+    ///   - user: this process's effective user.
+    ///   - access: what the system says about writing the file as that user.
+    package func isExposed(to user: UInt32, access: WriteAccess) -> Bool {
+        let couldWrite =
+            switch access {
+            case .allowed: true
+            case .denied: self.owner == user
+            case .readOnlyFilesystem: false
+            }
+        return couldWrite && self.isReadByOthers
+    }
+
+    /// Whether this process's effective user may write the file at `path`.
+    static func writeAccess(to path: String) -> WriteAccess {
+        if unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 { return .allowed }
+        return errno == EROFS ? .readOnlyFilesystem : .denied
+    }
+}
+
+/// The system's answer to "may I write this file?".
+package enum WriteAccess: Sendable {
+    case allowed
+    /// By its mode; its owner could still change that.
+    case denied
+    /// Nobody may, not even root.
+    case readOnlyFilesystem
+}

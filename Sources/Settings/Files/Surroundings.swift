@@ -1,0 +1,52 @@
+internal import FoundationEssentials
+package import TokenModel
+
+/// What a configuration refers to beyond its own text: directories, environment variables, files.
+package struct Surroundings: Sendable {
+    /// What relative paths of files that are only read begin at; absolute.
+    package let configurationDirectory: String
+    /// The process's environment.
+    package let variables: [String: String]
+    /// Reads the file at an absolute path as ``SecretFile`` does.
+    package let readSecret: @Sendable (_ path: String) throws(FileError) -> Secret
+    /// Throws if the file at an absolute path can't be opened for reading.
+    package let checkReadable: @Sendable (_ path: String) throws(FileError) -> Void
+
+    package init(
+        configurationDirectory: String,
+        variables: [String: String] = ProcessInfo.processInfo.environment,
+        readSecret: @escaping @Sendable (_ path: String) throws(FileError) -> Secret = SecretFile.read,
+        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = Surroundings.checkReadable
+    ) {
+        self.configurationDirectory = configurationDirectory
+        self.variables = variables
+        self.readSecret = readSecret
+        self.checkReadable = checkReadable
+    }
+
+    /// Asks the file system.
+    package static func checkReadable(_ path: String) throws(FileError) {
+        let file = try OpenFile(path, waits: false)
+        guard try file.ownership().isRegular else { throw FileError(.unreadable, "is not a regular file") }
+    }
+
+    /// `$XDG_STATE_HOME/martlet`, else `~/.local/state/martlet`; `nil` where the environment names neither.
+    ///
+    /// A relative `XDG_STATE_HOME` is passed over, as the XDG Base Directory Specification asks.
+    var defaultStateDirectory: String? {
+        if let state = self.variables["XDG_STATE_HOME"], state.hasPrefix("/") {
+            return Self.path("martlet", under: state)
+        }
+        if let home = self.variables["HOME"], home.hasPrefix("/") {
+            return Self.path(".local/state/martlet", under: home)
+        }
+        return nil
+    }
+
+    /// `path` as an absolute one: as it is, or under `directory`.
+    static func path(_ path: String, under directory: String) -> String {
+        if path.hasPrefix("/") { return path }
+        let parent = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
+        return parent + "/" + (path.hasPrefix("./") ? String(path.dropFirst(2)) : path)
+    }
+}

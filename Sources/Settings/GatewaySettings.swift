@@ -1,0 +1,22 @@
+/// All that a configuration file says, with the defaults filled in and every path absolute.
+///
+/// Plain values: nothing here opens, binds or calls. That the references hold (each route's account, each account's
+/// provider) was checked when it was read.
+package struct GatewaySettings: Equatable, Sendable {
+    /// Where callers connect; at least one, all on loopback.
+    package let listeners: [ListenerSettings]
+    package let admin: AdminSettings
+    /// The directory for what the gateway writes. It may not exist yet.
+    package let stateDirectory: String
+    package let store: StoreSettings
+    /// How long in-flight requests may go on after SIGTERM.
+    package let shutdownGrace: Duration
+    /// In the order of the file, as the accounts and routes.
+    package let providers: [ProviderSettings]
+    package let accounts: [AccountSettings]
+    package let routes: [RouteSettings]
+    package let limits: LimitSettings
+    package let log: LogSettings
+    /// What the operator should look at, though it keeps nothing from working.
+    package let warnings: [SettingsFinding]
+}

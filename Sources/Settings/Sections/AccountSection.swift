@@ -1,0 +1,49 @@
+internal import TokenModel
+
+/// The keys of one account.
+enum AccountKey: String, Vocabulary {
+    case provider, grant, scopes
+}
+
+extension AccountSettings.Grant: Vocabulary {
+    static let later = ["client_credentials", "jwt-bearer", "password"]
+}
+
+extension AccountSettings {
+    /// Reads one account; `nil` if it has no provider.
+    /// - Parameter providers: the names there are; `nil` if that can't be told.
+    init?(_ name: String, _ place: Place, providers: [String]?) {
+        place.checkName(name)
+        guard let section = Section<AccountKey>(place) else { return nil }
+        self.id = AccountID(name)
+        self.grant = section.read(.grant) { $0.choice(Grant.self) } ?? .refreshToken
+        self.scopes = section.read(.scopes) { place in place.items()?.compactMap { $0.scope() } } ?? []
+        guard let provider = section.require(.provider, { $0.reference(to: "provider", among: providers) }) else {
+            return nil
+        }
+        self.provider = ProviderID(provider)
+    }
+}
+
+extension Place {
+    /// The name of something else in the file.
+    func reference(to kind: String, among names: [String]?) -> String? {
+        guard let name = self.text("the name of the \(kind)") else { return nil }
+        if let names, !names.contains(name) {
+            let meant = Suggestion.closest(to: name, among: names)
+            self.fault("there is no such \(kind)" + (meant.map { ", did you mean \"\($0)\"?" } ?? ""))
+        }
+        return name
+    }
+
+    /// One `scope-token` (RFC 6749 §3.3).
+    fileprivate func scope() -> String? {
+        self.parsed("a scope") { text throws(ValueError) in
+            guard !text.contains(" ") else { throw ValueError("is several scopes, write them as items of the list") }
+            guard text.utf8.allSatisfy({ $0.isPrintable && $0 != 0x22 && $0 != 0x5C }) else {
+                throw ValueError("is not a scope: printable ASCII without \" and \\ only")
+            }
+            return text
+        }
+    }
+}

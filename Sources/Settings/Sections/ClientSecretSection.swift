@@ -1,0 +1,61 @@
+internal import TokenModel
+
+/// The keys of `client_secret`: one of them.
+enum ClientSecretKey: String, Vocabulary {
+    case file, env
+
+    /// `{ s3cr3t }` is a mapping with the secret as its key.
+    static let isSensitive = true
+}
+
+extension ClientSecret {
+    /// Reads the secret from where the file says it is.
+    init?(_ place: Place) {
+        switch place.content {
+        case .list:
+            place.fault("a list of secrets is not supported yet")
+            return nil
+        case .text:
+            // What stands here may be the secret itself: none of it is shown.
+            place.fault("a secret does not stand in this file; expected { file: PATH } or { env: NAME }")
+            return nil
+        case .nothing, .mapping, .tagged: break
+        }
+        guard let section = Section<ClientSecretKey>(place) else { return nil }
+        switch (section[.file], section[.env]) {
+        case (let file?, nil): self.init(file: file)
+        case (nil, let variable?): self.init(variable: variable)
+        case (.some, .some):
+            place.fault("has both file and env, expected one")
+            return nil
+        case (nil, nil):
+            section.missing("file or env is missing")
+            return nil
+        }
+    }
+
+    private init?(file place: Place) {
+        let surroundings = place.reading.surroundings
+        guard let path = place.file(under: surroundings.configurationDirectory) else { return nil }
+        do throws(FileError) {
+            self.init(value: try surroundings.readSecret(path), origin: .file(path))
+        } catch {
+            place.faultAtKey("\(path) \(error.message)")
+            return nil
+        }
+    }
+
+    private init?(variable place: Place) {
+        guard let name = place.text("the name of a variable") else { return nil }
+        guard let value = place.reading.surroundings.variables[name] else {
+            // The name is not repeated: where there is no such variable, it may be the secret.
+            place.faultAtKey("the environment has no such variable")
+            return nil
+        }
+        guard !value.isEmpty else {
+            place.faultAtKey("the environment's variable \(name) is empty")
+            return nil
+        }
+        self.init(value: Secret(value), origin: .variable(name))
+    }
+}

@@ -1,0 +1,19 @@
+/// The keys of `log`.
+enum LogKey: String, Vocabulary {
+    case level, format
+
+    static let later = ["access"]
+}
+
+extension LogSettings.Level: Vocabulary {}
+
+extension LogSettings.Format: Vocabulary {
+    static let later = ["json"]
+}
+
+extension LogSettings {
+    init(_ section: Section<LogKey>) {
+        self.level = section.read(.level) { $0.choice(Level.self) } ?? .info
+        self.format = section.read(.format) { $0.choice(Format.self) } ?? .text
+    }
+}

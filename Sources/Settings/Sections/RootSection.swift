@@ -1,0 +1,60 @@
+internal import TokenModel
+
+/// The keys of the whole file.
+enum RootKey: String, Vocabulary {
+    case listeners, admin, store, providers, accounts, routes, limits, log
+    case stateDirectory = "state_dir"
+    case shutdownGrace = "shutdown_grace"
+
+    static let later = ["metrics", "replica", "callers", "webhook"]
+}
+
+extension GatewaySettings {
+    /// Reads the whole file. What is wrong goes to the reading; where that has faults this value is of no use.
+    init(_ section: Section<RootKey>, in reading: Reading) {
+        let state = Self.stateDirectory(section, reading.surroundings)
+        let listeners = section.read(.listeners, ListenerSettings.list) ?? [.standard]
+
+        // References are checked against the names that stand in the file, whatever is wrong with what they name. A
+        // missing or misshapen mapping has its own fault, and then no reference into it is judged.
+        let providers = section.require(.providers) { $0.members() }
+        let accounts = section.require(.accounts) { $0.members() }
+        let accountSettings = accounts?.compactMap { account in
+            AccountSettings(account.name, account.place, providers: providers?.map(\.name))
+        }
+        let routes = section.require(.routes) { RouteSettings.list($0, accounts: accounts?.map(\.name)) }
+
+        self.listeners = listeners
+        self.admin = AdminSettings(section.section(.admin, of: AdminKey.self), state: state, besides: listeners)
+        self.stateDirectory = state
+        self.store = StoreSettings(section.section(.store, of: StoreKey.self), state: state)
+        self.shutdownGrace = section.read(.shutdownGrace) { $0.duration(in: .zero ... .hours(1)) } ?? .seconds(30)
+        self.providers = providers?.compactMap { ProviderSettings($0.name, $0.place) } ?? []
+        self.accounts = accountSettings ?? []
+        self.routes = routes ?? []
+        self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
+        self.log = LogSettings(section.section(.log, of: LogKey.self))
+
+        let usedProviders = Set(self.accounts.map(\.provider.rawValue))
+        for provider in providers ?? [] where !usedProviders.contains(provider.name) {
+            provider.place.warn("no account uses it")
+        }
+        let usedAccounts = Set(self.routes.map(\.account.rawValue))
+        for account in accounts ?? [] where !usedAccounts.contains(account.name) {
+            account.place.warn("no route uses it")
+        }
+        if self.routes.isEmpty {
+            section[.routes]?.warn("is empty, every request will be answered with 404")
+        }
+        self.warnings = reading.warnings.sorted(by: SettingsFinding.precedes)
+    }
+
+    private static func stateDirectory(_ section: Section<RootKey>, _ surroundings: Surroundings) -> String {
+        if let place = section[.stateDirectory] {
+            return place.file(under: surroundings.configurationDirectory) ?? ""
+        }
+        if let standard = surroundings.defaultStateDirectory { return standard }
+        section.missing("state_dir is missing, and neither XDG_STATE_HOME nor HOME says where it would be")
+        return ""
+    }
+}

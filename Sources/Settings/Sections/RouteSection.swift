@@ -1,0 +1,134 @@
+internal import TokenModel
+
+/// The keys of one route.
+enum RouteKey: String, Vocabulary {
+    case name, match, upstream, account, strip, inject, replay, timeouts, via
+    case maximumConnections = "max_connections"
+    case allowCleartext = "allow_cleartext"
+
+    static let later = ["retry_on", "upstream_tls"]
+}
+
+/// The keys of a route's `match`.
+enum MatchKey: String, Vocabulary {
+    case path, host
+}
+
+extension RouteSettings {
+    /// Reads `routes`.
+    /// - Parameter accounts: the names there are; `nil` if that can't be told.
+    static func list(_ place: Place, accounts: [String]?) -> [RouteSettings]? {
+        guard let items = place.items() else { return nil }
+        var names: [String: Int] = [:]
+        var matches: [RouteMatch: Int] = [:]
+        return items.enumerated().compactMap { index, item in
+            guard let section = Section<RouteKey>(item) else { return nil }
+            // Each key is read before anything is missed, so that one route's faults come all at once.
+            let name = section.require(.name) { $0.name() }
+            let match = section.require(.match) { RouteMatch($0) }
+            let upstream = section.require(.upstream) { $0.upstream(allowsCleartext: section.allows(.allowCleartext)) }
+            let account = section.require(.account) { $0.account(among: accounts) }
+            let rest = Options(section)
+            if let name, let first = names.updateValue(index, forKey: name) {
+                section[.name]?.fault("is the name of routes[\(first)] too")
+            }
+            if let match, let first = matches.updateValue(index, forKey: match) {
+                section[.match]?.fault("routes[\(first)] has the same host and path")
+            }
+            guard let name, let match, let upstream, let account else { return nil }
+            return RouteSettings(
+                name: name,
+                match: match,
+                upstream: upstream,
+                account: AccountID(account),
+                strip: rest.strip,
+                injection: rest.injection,
+                replayBodyLimit: rest.replayBodyLimit,
+                timeouts: rest.timeouts,
+                maximumConnections: rest.maximumConnections,
+                via: rest.via
+            )
+        }
+    }
+
+    /// What a route need not say.
+    private struct Options {
+        let strip: Bool
+        let injection: InjectionSettings
+        let replayBodyLimit: Int
+        let timeouts: RouteTimeouts
+        let maximumConnections: Int
+        let via: Bool
+
+        init(_ section: Section<RouteKey>) {
+            self.strip = section.read(.strip) { $0.flag() } ?? true
+            self.injection = InjectionSettings(section.section(.inject, of: InjectKey.self))
+            self.replayBodyLimit =
+                section.section(.replay, of: ReplayKey.self).read(.bodyLimit) { $0.size(in: 0...(64 << 20)) } ?? 64
+                << 10
+            self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
+            self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
+            self.via = section.read(.via) { $0.flag() } ?? true
+        }
+    }
+}
+
+extension RouteMatch {
+    /// Reads `match`; `nil` without a path that can be matched.
+    init?(_ place: Place) {
+        guard let section = Section<MatchKey>(place) else { return nil }
+        let host = section.read(.host) { place in
+            place.parsed("a host") { text throws(ValueError) in try Self.host(text) }
+        }
+        let path = section.require(.path) { place in
+            place.parsed("a path") { text throws(ValueError) in
+                try PathForm.check(text)
+                return text
+            }
+        }
+        // A route whose host is wrong must not be taken for one that has none.
+        guard let path, section[.host] == nil || host != nil else { return nil }
+        self.path = path
+        self.host = host
+    }
+
+    private static func host(_ text: String) throws(ValueError) -> String {
+        let end = text.lastIndex(of: "]") ?? text.startIndex
+        guard !text[end...].contains(":") else {
+            throw ValueError("must be a host without a port, an IPv6 address in brackets")
+        }
+        return try NetworkHost(text).authority
+    }
+}
+
+extension Place {
+    fileprivate func upstream(allowsCleartext: Bool) -> HTTPURL? {
+        guard let url = self.url() else { return nil }
+        guard url.query == nil else {
+            self.fault("must not have a query")
+            return nil
+        }
+        let path = url.text.dropFirst(url.scheme.rawValue.count + 3).contains("/") ? url.path : ""
+        do throws(ValueError) {
+            guard !path.isEmpty else { throw ValueError("must end in /") }
+            try PathForm.check(path)
+        } catch {
+            self.fault(error.message)
+            return nil
+        }
+        guard url.scheme == .http else {
+            self.fault("an upstream with https:// is not supported yet")
+            return nil
+        }
+        self.refuseCleartext(to: url, unless: allowsCleartext)
+        return url
+    }
+
+    fileprivate func account(among names: [String]?) -> String? {
+        if case .mapping = self.content {
+            self.fault("from_header is not supported yet, expected the name of the account")
+            return nil
+        }
+        return self.reference(to: "account", among: names)
+    }
+}

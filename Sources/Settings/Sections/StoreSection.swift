@@ -1,0 +1,32 @@
+/// The keys of `store`.
+enum StoreKey: String, Vocabulary {
+    case driver, path
+    case sealingKeyFile = "sealing_key_file"
+
+    static let later = ["current", "previous", "mirrors"]
+}
+
+/// The drivers of stores.
+enum StoreDriver: String, Vocabulary {
+    case sqlite, memory
+
+    static let later = ["postgres", "redis", "migrating", "mirroring"]
+}
+
+extension StoreSettings {
+    init(_ section: Section<StoreKey>, state: String) {
+        let driver = section.read(.driver) { $0.choice(StoreDriver.self) } ?? .sqlite
+        let path = section.read(.path) { $0.file(under: state) }
+        let sealingKeyFile = section.read(.sealingKeyFile) { $0.file(under: state) }
+        switch driver {
+        case .sqlite:
+            self = .sqlite(
+                path: path ?? Surroundings.path("tokens.db", under: state),
+                sealingKeyFile: sealingKeyFile ?? Surroundings.path("sealing.key", under: state)
+            )
+        case .memory:
+            self = .memory
+            for key in [StoreKey.path, .sealingKeyFile] { section[key]?.warn("means nothing for the memory driver") }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import FoundationEssentials
+
+/// The configuration on disk.
+package enum SettingsFile {
+    /// Reads the file at `path` and all that it refers to, or throws every fault.
+    ///
+    /// - Parameter path: as the operator gave it, relative to the working directory; faults name the file so. What the
+    ///   file refers to is relative to the directory of this path, wherever a symbolic link there leads.
+    package static func load(
+        path: String,
+        variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(SettingsError) -> GatewaySettings {
+        let absolute = Surroundings.path(path, under: FileManager.default.currentDirectoryPath)
+        let directory = absolute.lastIndex(of: "/").map { String(absolute[..<$0]) } ?? ""
+        let reader = SettingsReader(
+            file: path,
+            surroundings: Surroundings(
+                configurationDirectory: directory.isEmpty ? "/" : directory,
+                variables: variables
+            )
+        )
+        return try reader.read(try Self.text(of: path))
+    }
+
+    private static func text(of path: String) throws(SettingsError) -> String {
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try OpenFile(path, waits: true).bytes(atMost: 1 << 20)
+        } catch {
+            let help = error.code == .unreadable ? "; another file is named by --config or MARTLET_CONFIG" : ""
+            let fault = SettingsFinding(file: path, position: nil, path: "", message: error.message + help)
+            throw SettingsError(.unreadable, [fault])
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            let position = Self.firstInvalid(in: bytes)
+            let fault = SettingsFinding(file: path, position: position, path: "", message: "is not UTF-8 text here")
+            throw SettingsError(.invalid, [fault])
+        }
+        return text
+    }
+
+    /// Where `bytes` stop being UTF-8.
+    private static func firstInvalid(in bytes: [UInt8]) -> SourcePosition {
+        var decoder = UTF8()
+        var rest = bytes.makeIterator()
+        var valid = MarkedText("")
+        while case .scalarValue(let scalar) = decoder.decode(&rest) { valid.append(scalar) }
+        return valid.position(of: valid.scalars.count)
+    }
+}

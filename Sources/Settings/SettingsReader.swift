@@ -1,0 +1,51 @@
+internal import Yams
+
+/// Turns the text of a configuration file into settings.
+///
+/// Pure but for what the text refers to, which goes through ``Surroundings``.
+package struct SettingsReader: Sendable {
+    /// What the file is called in faults.
+    private let file: String
+    private let surroundings: Surroundings
+
+    package init(file: String, surroundings: Surroundings) {
+        self.file = file
+        self.surroundings = surroundings
+    }
+
+    /// Reads `text`, or throws every fault it has. A text that is not YAML has one fault, where it stops being YAML.
+    package func read(_ text: String) throws(SettingsError) -> GatewaySettings {
+        let document: YAMLDocument
+        do throws(YAMLDocument.SyntaxError) {
+            document = try YAMLDocument(text)
+        } catch {
+            throw self.error(error.message, at: error.position)
+        }
+        let reading = Reading(file: self.file, document: document, surroundings: self.surroundings)
+        guard let place = reading.root else {
+            throw self.error(
+                "the file is empty: providers, accounts and routes are missing; README.md has an example to start from",
+                at: .start
+            )
+        }
+        let settings = Section<RootKey>(place).map { GatewaySettings($0, in: reading) }
+        guard let settings, reading.faults.isEmpty else { throw SettingsError(.invalid, reading.faults) }
+        return settings
+    }
+
+    private func error(_ message: String, at position: SourcePosition) -> SettingsError {
+        let fault = SettingsFinding(file: self.file, position: position, path: "", message: message)
+        return SettingsError(.invalid, [fault])
+    }
+}
+
+extension Reading {
+    /// The whole document; `nil` where there is nothing in it.
+    fileprivate var root: Place? {
+        guard let node = self.document.root else { return nil }
+        let start = node.mark.map { SourcePosition($0) } ?? .start
+        let place = Place(node: node, path: "", keyPosition: start, reading: self)
+        if case .nothing = place.content { return nil }
+        return place
+    }
+}

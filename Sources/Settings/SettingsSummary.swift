@@ -1,0 +1,84 @@
+internal import TokenModel
+
+/// What a configuration means, in plain lines for the operator. It names where secrets come from, never what they are.
+package struct SettingsSummary: Sendable {
+    private let settings: GatewaySettings
+
+    package init(_ settings: GatewaySettings) { self.settings = settings }
+
+    package var lines: [String] {
+        self.process
+            + Self.part("providers", self.settings.providers.flatMap(Self.lines))
+            + Self.part("accounts", self.settings.accounts.map(Self.line))
+            + Self.part("routes", self.settings.routes.flatMap(Self.lines))
+            + (self.settings.warnings.isEmpty ? [] : Self.part("warnings", self.settings.warnings.map(\.description)))
+    }
+
+    /// What concerns the process as a whole.
+    private var process: [String] {
+        let settings = self.settings
+        let store =
+            switch settings.store {
+            case .sqlite(let path, let key): "sqlite at \(path), sealed with the key in \(key)"
+            case .memory: "in memory, all tokens are gone when the process ends"
+            }
+        let limits = settings.limits
+        return [
+            "callers connect to \(settings.listeners.map(\.address.description).joined(separator: " and "))",
+            "admin on \(settings.admin.address), tokens in \(settings.admin.tokenFile)",
+            "state in \(settings.stateDirectory)",
+            "store \(store)",
+            "limits head \(Quantity.text(limits.head)), field \(Quantity.text(limits.field)), fields \(limits.fields),"
+                + " target \(Quantity.text(limits.target)), waiters \(limits.waiters)",
+            "log \(settings.log.level.rawValue) and above as \(settings.log.format.rawValue)",
+            "a stop waits up to \(Quantity.text(settings.shutdownGrace)) for requests in flight",
+        ]
+    }
+
+    private static func part(_ title: String, _ lines: [String]) -> [String] {
+        lines.isEmpty ? ["no \(title)"] : ["\(title):"] + lines.map { "  " + $0 }
+    }
+
+    private static func lines(_ provider: ProviderSettings) -> [String] {
+        let endpoints = [
+            provider.issuer.map { "issuer \($0)" },
+            provider.tokenEndpoint.map { "tokens from \($0)" },
+            provider.revocationEndpoint.map { "revocation at \($0)" },
+        ]
+        let secret =
+            switch provider.clientSecret?.origin {
+            case .file(let path)?: ", secret from file \(path)"
+            case .variable(let name)?: ", secret from environment variable \(name)"
+            case nil: ""
+            }
+        return [
+            "\(provider.id): " + endpoints.compactMap { $0 }.joined(separator: ", "),
+            "  client \(provider.clientID), authentication \(provider.clientAuthentication.rawValue)\(secret)",
+            "  timeout \(Quantity.text(provider.timeout)), default lifetime \(Quantity.text(provider.defaultLifetime))"
+                + (provider.certificateAuthorities.map { ", trusts only the roots in \($0)" } ?? "")
+                + (provider.allowsCleartext ? ", cleartext allowed" : ""),
+        ]
+    }
+
+    private static func line(_ account: AccountSettings) -> String {
+        let scopes = account.scopes.isEmpty ? "" : ", scopes \(account.scopes.joined(separator: " "))"
+        return "\(account.id): \(account.grant.rawValue) at \(account.provider)\(scopes)"
+    }
+
+    private static func lines(_ route: RouteSettings) -> [String] {
+        let replay = route.replayBodyLimit == 0 ? "none" : "up to \(Quantity.text(route.replayBodyLimit))"
+        let timeouts = route.timeouts
+        return [
+            "\(route.name): \(route.match.host ?? "any host") \(route.match.path) -> \(route.upstream) as \(route.account)",
+            "  \(route.injection.header): \(route.injection.prefix)<token>, replay of bodies \(replay),"
+                + (route.strip ? "" : " matched path kept,") + (route.via ? "" : " no Via,")
+                + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
+                + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
+        ]
+    }
+}
+
+extension SettingsSummary: CustomStringConvertible {
+    /// The lines, one below the other. Characters that would break a line or hide a part of it are shown as escapes.
+    package var description: String { self.lines.map(\.escapingUnprintables).joined(separator: "\n") }
+}

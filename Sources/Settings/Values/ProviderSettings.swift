@@ -1,0 +1,22 @@
+package import TokenModel
+
+/// An authorization server and the gateway's client registration there.
+package struct ProviderSettings: Equatable, Sendable {
+    package let id: ProviderID
+    /// Where to discover the endpoints that are not named here (RFC 8414); `nil` only with a token endpoint.
+    package let issuer: HTTPURL?
+    package let tokenEndpoint: HTTPURL?
+    package let revocationEndpoint: HTTPURL?
+    package let clientID: String
+    /// Always there for ``ClientAuthentication/basic`` and ``ClientAuthentication/post``.
+    package let clientSecret: ClientSecret?
+    package let clientAuthentication: ClientAuthentication
+    /// PEM file with roots to trust for this provider beside the system's.
+    package let certificateAuthorities: String?
+    /// For one whole exchange; at most 10 s.
+    package let timeout: Duration
+    /// How long an access token is taken to live where the provider doesn't say.
+    package let defaultLifetime: Duration
+    /// Whether tokens may go unencrypted to a host that is not this one; also for endpoints that are discovered.
+    package let allowsCleartext: Bool
+}

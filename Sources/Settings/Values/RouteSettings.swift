@@ -1,0 +1,20 @@
+package import TokenModel
+
+/// Which requests go to which upstream with which account.
+package struct RouteSettings: Equatable, Sendable {
+    package let name: String
+    package let match: RouteMatch
+    /// Where they go: `http`, without a query, its path in ``RouteMatch/path``'s form.
+    package let upstream: HTTPURL
+    package let account: AccountID
+    /// Whether the matched path is cut off before the upstream's is put in its place.
+    package let strip: Bool
+    package let injection: InjectionSettings
+    /// The largest body that is kept to be sent again after a dead token, in bytes; 0: none.
+    package let replayBodyLimit: Int
+    package let timeouts: RouteTimeouts
+    /// Connections to the upstream per event loop.
+    package let maximumConnections: Int
+    /// Whether `Via: 1.1 martlet` is added (RFC 9110 §7.6.3).
+    package let via: Bool
+}

@@ -1,0 +1,79 @@
+internal import Testing
+internal import TokenModel
+internal import TokenStorage
+
+extension TokenStoreContract {
+    private static let value = SealedBytes(bytes: [1])
+
+    /// Keys, their order, and pages of them.
+    static let listing: [Clause] = [
+        Clause("an empty store lists nothing") { subject in
+            let listed = try await subject.store.keys(under: .all, after: nil, limit: 10)
+            #expect(listed == [])
+        },
+        Clause("keys come in the order of their UTF-8 bytes") { subject in
+            // U+FFFD before U+1F600 in UTF-8, after it in UTF-16; `é` in two spellings; upper case before lower case.
+            let names = ["b", "a", "B", "a/x", "a.", "", "\u{1F600}", "\u{FFFD}", "\u{E9}", "e\u{301}", "10", "9"]
+            for name in names { try await Self.put(.account(name), in: subject.store) }
+
+            let listed = try await subject.other.keys(under: .accounts, after: nil, limit: 100)
+
+            let expected = names.map { RecordKey.account($0) }.sorted {
+                $0.rawValue.utf8.lexicographicallyPrecedes($1.rawValue.utf8)
+            }
+            #expect(listed == expected)
+        },
+        Clause("a prefix lists its keys and no neighbour's") { subject in
+            let ours = ["accounts/", "accounts/a", "accounts/\u{10FFFF}"].map { RecordKey(rawValue: $0) }
+            let others = ["accounts", "accounts.", "accounts0", "account", "b", "Accounts/a", ""]
+            for key in ours + others.map({ RecordKey(rawValue: $0) }) { try await Self.put(key, in: subject.store) }
+
+            #expect(try await subject.store.keys(under: .accounts, after: nil, limit: 100) == ours)
+            #expect(
+                try await subject.store.keys(under: .all, after: nil, limit: 100).count == ours.count + others.count
+            )
+        },
+        Clause("a page begins behind the key it is told, there or not") { subject in
+            for name in ["a", "c", "e"] { try await Self.put(.account(name), in: subject.store) }
+
+            let cases: [(after: String, names: [String])] = [
+                ("accounts/a", ["c", "e"]), ("accounts/b", ["c", "e"]), ("accounts/c", ["e"]), ("accounts/e", []),
+                ("accounts/a\u{0}", ["c", "e"]), ("", ["a", "c", "e"]), ("accounts", ["a", "c", "e"]), ("b", []),
+            ]
+            for (after, names) in cases {
+                let listed = try await subject.store.keys(under: .accounts, after: RecordKey(rawValue: after), limit: 9)
+                #expect(listed == names.map { RecordKey.account($0) }, "after \(after)")
+            }
+        },
+        Clause("a page has at most as many keys as asked for, and a limit below one is invalid") { subject in
+            for name in ["a", "b", "c"] { try await Self.put(.account(name), in: subject.store) }
+
+            for (limit, count) in [(1, 1), (2, 2), (3, 3), (4, 3), (Int.max, 3)] {
+                #expect(try await subject.store.keys(under: .accounts, after: nil, limit: limit).count == count)
+            }
+            for limit in [0, -1, Int.min] {
+                await #expect(throws: StoreError(.invalid, "")) {
+                    _ = try await subject.store.keys(under: .accounts, after: nil, limit: limit)
+                }
+            }
+        },
+        Clause("of 10,000 records every page brings new ones until all have been seen") { subject in
+            let names = (0..<10_000).map { String($0) }
+            for name in names { try await Self.put(.account(name), in: subject.store) }
+
+            var (seen, last): ([RecordKey], RecordKey?) = ([], nil)
+            repeat {
+                let page = try await subject.other.keys(under: .accounts, after: last, limit: 777)
+                seen += page
+                last = page.last
+            } while last != nil
+
+            #expect(seen == names.map { RecordKey.account($0) }.sorted())
+            #expect(try await subject.other.read(.account("9999"))?.value == Self.value)
+        },
+    ]
+
+    private static func put(_ key: RecordKey, in store: any TokenStore) async throws {
+        try await store.write(Self.value, at: key, as: .first, expecting: nil)
+    }
+}

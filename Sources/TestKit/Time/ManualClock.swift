@@ -1,0 +1,104 @@
+internal import Synchronization
+package import TokenModel
+
+/// A clock that stands still until a test moves it, and a wall clock beside it that a test may also set wrong.
+package final class ManualClock: Clock {
+    private struct Sleeper {
+        let wake: BootInstant
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now: BootInstant
+        var wallOffset: Duration = .zero
+        var lastSleeper: UInt64 = 0
+        var sleepers: [UInt64: Sleeper] = [:]
+    }
+
+    private let state: Mutex<State>
+    private let start: BootInstant
+    private let wallAtStart: WallTime
+
+    /// Begins an hour after boot, on 2026-01-01.
+    package init(
+        at start: BootInstant = BootInstant(nanoseconds: 3_600_000_000_000),
+        wall: WallTime = WallTime(millisecondsSince1970: 1_767_225_600_000)
+    ) {
+        self.start = start
+        self.wallAtStart = wall
+        self.state = Mutex(State(now: start))
+    }
+
+    package var now: BootInstant { self.state.withLock { $0.now } }
+    package var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// The wall clock goes along with the other, but for the jumps it was given.
+    package var wall: WallTime {
+        self.state.withLock { self.wallAtStart.advanced(by: self.start.duration(to: $0.now) + $0.wallOffset) }
+    }
+
+    /// Sets the wall clock forward, or back, without any time passing.
+    package func jumpWall(by duration: Duration) {
+        self.state.withLock { $0.wallOffset += duration }
+    }
+
+    /// Lets time pass and wakes everybody whose time has come, the earliest first.
+    package func advance(by duration: Duration) {
+        let woken = self.state.withLock { state in
+            state.now = state.now.advanced(by: duration)
+            let due = state.sleepers.filter { $0.value.wake <= state.now }
+            for id in due.keys { state.sleepers[id] = nil }
+            return due.values.sorted { $0.wake < $1.wake }
+        }
+        for sleeper in woken { sleeper.continuation.resume() }
+    }
+
+    /// Waits, in real time, until somebody sleeps who is to wake within `duration`; then lets just that much time pass.
+    ///
+    /// So a test moves a task from one of its sleeps to the next, without guessing when it gets there.
+    package func advanceToSleeper(within duration: Duration) async throws {
+        try await eventually("a sleeper to wake within \(duration)") { self.nextWake(within: duration) != nil }
+        if let wake = self.nextWake(within: duration) { self.advance(by: self.now.duration(to: wake)) }
+    }
+
+    /// Moves from sleeper to sleeper, as long as one is to wake within `duration`, until `condition` holds.
+    package func advance(
+        bySleepersWithin duration: Duration,
+        until what: String,
+        _ condition: @escaping @Sendable () async throws -> Bool
+    ) async throws {
+        try await eventually(what) {
+            if try await condition() { return true }
+            if let wake = self.nextWake(within: duration) { self.advance(by: self.now.duration(to: wake)) }
+            return false
+        }
+    }
+
+    private func nextWake(within duration: Duration) -> BootInstant? {
+        self.state.withLock { state in
+            let horizon = state.now.advanced(by: duration)
+            return state.sleepers.values.map(\.wake).filter { $0 <= horizon }.min()
+        }
+    }
+
+    package func sleep(until deadline: BootInstant, tolerance: Duration?) async throws {
+        let id = self.state.withLock { state in
+            state.lastSleeper += 1
+            return state.lastSleeper
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isOver: Result<Void, any Error>? = self.state.withLock { state in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if deadline <= state.now { return .success(()) }
+                    state.sleepers[id] = Sleeper(wake: deadline, continuation: continuation)
+                    return nil
+                }
+                if let isOver { continuation.resume(with: isOver) }
+            }
+        } onCancel: {
+            let sleeper = self.state.withLock { $0.sleepers.removeValue(forKey: id) }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

@@ -1,0 +1,36 @@
+internal import Testing
+
+/// What a test waited for and did not get in time.
+package struct MissedDeadline: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Runs `body`, and fails when it has not returned by then; `body` is cancelled at the end.
+///
+/// - Parameter limit: far beyond what a slow machine needs; only a broken test waits for it.
+package func within<Value: Sendable>(
+    _ what: String,
+    limit: Duration = .seconds(30),
+    _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+    try await withThrowingTaskGroup(of: Value.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(for: limit)
+            throw MissedDeadline(description: "waited \(limit) for \(what)")
+        }
+        defer { group.cancelAll() }
+        return try #require(await group.next())
+    }
+}
+
+/// Waits until `condition` holds.
+package func eventually(
+    _ what: String,
+    limit: Duration = .seconds(30),
+    _ condition: @escaping @Sendable () async throws -> Bool
+) async throws {
+    try await within(what, limit: limit) {
+        while try await !condition() { try await Task.sleep(for: .milliseconds(5)) }
+    }
+}

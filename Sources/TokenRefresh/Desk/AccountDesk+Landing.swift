@@ -1,0 +1,138 @@
+package import TokenModel
+package import TokenStorage
+
+/// What a record that was read or written means to those who wait.
+extension AccountDesk {
+    /// Takes a flight's outcome: every waiter is served by it, or waits for the one more flight that it asks for.
+    ///
+    /// - Parameter mayStartAnother: `false` while the process stops.
+    package mutating func land(_ outcome: FlightOutcome, mayStartAnother: Bool, now: BootInstant) -> Landing {
+        let wasForced = self.flight?.isForced ?? false
+        self.flight = nil
+        if let sight = outcome.sight, outcome.result == .committed || self.isNews(sight.entry?.version) {
+            self.accept(sight)
+        }
+        switch outcome.result {
+        case .committed, .settled:
+            self.lastError = nil
+            self.failedAt = nil
+        case .failed(let error):
+            self.lastError = error
+            self.failedAt = now
+            if error.code == .accountUnreadable { self.unreadable = error }
+            // A refresh that was to settle a doubt about the stored times has failed.
+            if let freshness = self.sight?.freshness { self.sight?.freshness = freshness.believed }
+        }
+        var landing = Landing(event: self.announcement(now: now))
+        for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
+            let result = self.result(of: waiting, after: outcome.result, wasForced: wasForced, now: now)
+            if result == nil, mayStartAnother {
+                let demand = self.demand(of: waiting.wish, now: now)
+                landing.start = Demand(
+                    refused: landing.start?.refused ?? demand.refused,
+                    isForced: landing.start?.isForced ?? false || demand.isForced
+                )
+            } else {
+                self.waiting[id] = nil
+                landing.served.append(
+                    Served(waiter: waiting.waiter, result: result ?? .failure(.stopping(self.account)))
+                )
+            }
+        }
+        self.flight = landing.start
+        return landing
+    }
+
+    /// Takes a record that was read because it may have changed; serves whom it serves.
+    package mutating func observe(_ entry: AccountVault.Entry?, now: Moment) -> Landing {
+        guard self.isNews(entry?.version) else { return Landing() }
+        self.accept(Sight(entry, after: self.sight, now: now))
+        return self.serveUsable(now: now.boot)
+    }
+
+    /// Takes a record that this process has just written itself.
+    package mutating func replace(
+        _ entry: AccountVault.Entry,
+        receipt: Freshness.Receipt,
+        now: Moment
+    ) -> Landing {
+        guard self.isNews(entry.version) else { return Landing() }
+        self.accept(Sight(entry, after: self.sight, receipt: receipt, now: now))
+        return self.serveUsable(now: now.boot)
+    }
+
+    /// Takes note that the record does not open.
+    ///
+    /// - Returns: whether that is new.
+    package mutating func observeUnreadable(_ error: PassError) -> Bool {
+        defer { self.unreadable = error }
+        return self.unreadable == nil
+    }
+
+    /// Reads overtake one another; an older version than the known one says nothing any more.
+    private func isNews(_ version: Version?) -> Bool {
+        guard let known = self.sight?.entry?.version else { return true }
+        return version.map { $0 >= known } ?? false
+    }
+
+    private mutating func accept(_ sight: Sight) {
+        if self.sight?.mark != sight.mark {
+            self.lastError = nil
+            self.failedAt = nil
+        }
+        self.sight = sight
+        self.unreadable = nil
+    }
+
+    private mutating func serveUsable(now: BootInstant) -> Landing {
+        var landing = Landing(event: self.announcement(now: now))
+        for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
+            guard case .pass = waiting.wish, case .usable(let pass) = self.standing(for: waiting.wish, now: now)
+            else { continue }
+            self.waiting[id] = nil
+            landing.served.append(Served(waiter: waiting.waiter, result: .success(self.hand(pass, to: waiting, now))))
+        }
+        return landing
+    }
+
+    /// What a flight's end means to one who waited; `nil`: another flight must say.
+    private mutating func result(
+        of waiting: Waiting,
+        after result: FlightOutcome.Result,
+        wasForced: Bool,
+        now: BootInstant
+    ) -> Result<Pass, PassError>? {
+        let isTried = wasForced || result != .settled
+        if waiting.wish == .refresh, !isTried { return nil }
+        let wish = waiting.wish == .refresh ? .pass(refused: nil) : waiting.wish
+        switch (self.standing(for: wish, now: now), result) {
+        case (.usable(let pass), _): return .success(self.hand(pass, to: waiting, now))
+        case (_, .failed(let error)): return .failure(error)
+        case (.blocked(let error), .committed), (.blocked(let error), .settled): return .failure(error)
+        case (.refreshable, .committed): return .failure(.expiredOnArrival(self.account))
+        case (.refreshable, .settled): return nil
+        }
+    }
+
+    private mutating func hand(_ pass: Pass, to waiting: Waiting, _ now: BootInstant) -> Pass {
+        if case .pass(refused: let generation?) = waiting.wish, generation != pass.generation {
+            self.refusals.brings(TokenMark(grant: pass.grant, generation: pass.generation), now: now)
+        }
+        return pass
+    }
+
+    /// Tells the event loops' slots what has changed since they were last told.
+    private mutating func announcement(now: BootInstant) -> PassEvent? {
+        let pass: Pass?
+        if let sight, !sight.freshness.isDoubtful,
+            case .usable(let usable) = sight.standing(of: self.account, bound: self.binding, at: now)
+        {
+            pass = usable
+        } else {
+            pass = nil
+        }
+        guard pass != self.announced else { return nil }
+        self.announced = pass
+        return pass.map { .installed($0) } ?? .dropped(self.account)
+    }
+}

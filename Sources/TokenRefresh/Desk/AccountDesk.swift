@@ -1,0 +1,166 @@
+package import TokenModel
+package import TokenStorage
+
+/// All that a process knows of one account and who waits for it: hands out passes, and says when a flight is to start.
+///
+///     nothing known ──ask──▶ flying ──┬─▶ usable ──expired, refused──▶ flying …
+///                              ▲      └─▶ blocked ──after a rest, or asked to──▶ flying …
+///                              └─ the record changed under the flight, and somebody is not served by what is there
+///
+/// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:deadline:unless:now:)``,
+/// ``land(_:mayStartAnother:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``, ``expire(after:now:)``,
+/// ``cancel(_:)`` or ``close()``. At most one flight is under way.
+package struct AccountDesk<Waiter> {
+    struct Waiting {
+        let waiter: Waiter
+        let wish: Wish
+        let deadline: BootInstant
+    }
+
+    package let account: AccountID
+    /// Whom the configuration lets the tokens go to.
+    package let binding: AccountRecord.Binding
+    /// The record as last seen; `nil` before the first read.
+    package internal(set) var sight: Sight?
+    /// Set while the record does not open. Passes that were handed out before stay good.
+    package internal(set) var unreadable: PassError?
+    /// Why the last flight brought no tokens; `nil` after one that did.
+    package internal(set) var lastError: PassError?
+    /// Counts this account's refreshes.
+    package var limit = RefreshLimit()
+
+    var failedAt: BootInstant?
+    var flight: Demand?
+    var waiting: [WaiterID: Waiting] = [:]
+    var refusals = Refusals()
+    var announced: Pass?
+
+    package init(account: AccountID, binding: AccountRecord.Binding) {
+        self.account = account
+        self.binding = binding
+    }
+
+    package var isFlying: Bool { self.flight != nil }
+    package var waiterCount: Int { self.waiting.count }
+    package var earliestDeadline: BootInstant? { self.waiting.values.map(\.deadline).min() }
+    /// Whether a pass was announced and not withdrawn since.
+    package var hasAnnouncedPass: Bool { self.announced != nil }
+
+    /// What can be said to `wish` without waiting, if anything.
+    package mutating func answer(_ wish: Wish, now: BootInstant) -> Result<Pass, PassError>? {
+        guard case .pass = wish else { return nil }
+        let standing = self.standing(for: wish, now: now)
+        if case .usable(let pass) = standing { return .success(pass) }
+        guard self.flight == nil else { return nil }
+        if case .blocked(let error) = standing, let sight, sight.readAt.duration(to: now) < Self.restAfterRead {
+            return .failure(error)
+        }
+        if let lastError, let failedAt, failedAt.duration(to: now) < Self.restAfterFailure {
+            return .failure(lastError)
+        }
+        return nil
+    }
+
+    /// Serves `waiter` at once, or keeps it until a flight ends.
+    ///
+    /// - Parameters:
+    ///   - deadline: when ``expire(after:now:)`` lets go of it.
+    ///   - obstacle: the error for whoever would have to wait, where nobody may any more.
+    package mutating func ask(
+        _ waiter: Waiter,
+        as id: WaiterID,
+        for wish: Wish,
+        deadline: BootInstant,
+        unless obstacle: PassError? = nil,
+        now: BootInstant
+    ) -> Answer {
+        if let result = self.answer(wish, now: now) { return .now(waiter, result) }
+        if let obstacle { return .now(waiter, .failure(obstacle)) }
+        let isFirst = self.waiting.isEmpty
+        self.waiting[id] = Waiting(waiter: waiter, wish: wish, deadline: deadline)
+        guard self.flight == nil else { return .waits(start: nil, isFirst: isFirst) }
+        let demand = self.demand(of: wish, now: now)
+        self.flight = demand
+        return .waits(start: demand, isFirst: isFirst)
+    }
+
+    /// An upstream took this generation's token.
+    package mutating func accepted(_ generation: Generation) {
+        guard let mark = self.sight?.mark, mark.generation == generation else { return }
+        self.refusals.proves(mark)
+    }
+
+    /// Lets go of those whose time, `longest`, is over.
+    package mutating func expire(after longest: Duration, now: BootInstant) -> [Served] {
+        self.letGo(.waitedTooLong(self.account, longest)) { $0.deadline <= now }
+    }
+
+    /// Lets go of one that no longer waits; the flight goes on.
+    package mutating func cancel(_ id: WaiterID) -> Waiter? {
+        self.waiting.removeValue(forKey: id)?.waiter
+    }
+
+    /// Lets go of all: no flight will land any more.
+    package mutating func close() -> [Served] {
+        self.flight = nil
+        return self.letGo(.stopping(self.account)) { _ in true }
+    }
+
+    private mutating func letGo(_ error: PassError, where isOver: (Waiting) -> Bool) -> [Served] {
+        let over = self.waiting.filter { isOver($0.value) }.sorted { $0.key < $1.key }
+        for (id, _) in over { self.waiting[id] = nil }
+        return over.map { Served(waiter: $0.value.waiter, result: .failure(error)) }
+    }
+
+    /// What the record, as last seen, holds for `wish`.
+    mutating func standing(for wish: Wish, now: BootInstant) -> Standing {
+        guard let sight else { return .refreshable }
+        return sight.standing(of: self.account, bound: self.binding, for: self.demand(of: wish, now: now), at: now)
+    }
+
+    mutating func demand(of wish: Wish, now: BootInstant) -> Demand {
+        switch wish {
+        case .refresh: return .forced
+        case .pass(refused: nil): return .usable
+        case .pass(refused: let generation?):
+            guard let mark = self.sight?.mark, mark.generation == generation else { return .usable }
+            return self.refusals.mayRefresh(mark, now: now) ? Demand(refused: mark) : .usable
+        }
+    }
+
+    /// A record that says "no" is not read again within this time.
+    private static var restAfterRead: Duration { .seconds(1) }
+    /// Nor is a flight started that would end as the last one did: the store is away, the provider held.
+    private static var restAfterFailure: Duration { .milliseconds(250) }
+}
+
+extension AccountDesk {
+    /// What ``ask(_:as:for:deadline:unless:now:)`` leads to.
+    package enum Answer {
+        /// No waiting: here is the waiter back with its result.
+        case now(Waiter, Result<Pass, PassError>)
+        /// The waiter is kept. A flight is to start where a demand is given; the first waiter starts the watch over
+        /// deadlines.
+        case waits(start: Demand?, isFirst: Bool)
+    }
+
+    /// A waiter that leaves, with its result.
+    package struct Served {
+        package let waiter: Waiter
+        package let result: Result<Pass, PassError>
+    }
+
+    /// What follows from a flight's end, or from a changed record.
+    package struct Landing {
+        package var served: [Served] = []
+        package var event: PassEvent?
+        /// Start another flight: the record changed under the last one.
+        package var start: Demand?
+    }
+}
+
+extension AccountDesk: Sendable where Waiter: Sendable {}
+extension AccountDesk.Waiting: Sendable where Waiter: Sendable {}
+extension AccountDesk.Answer: Sendable where Waiter: Sendable {}
+extension AccountDesk.Served: Sendable where Waiter: Sendable {}
+extension AccountDesk.Landing: Sendable where Waiter: Sendable {}

@@ -1,0 +1,44 @@
+package import TokenModel
+
+/// Decides which 401s lead to a refresh: an upstream that says 401 to everything must not rotate a grant for ever.
+///
+/// A 401 refreshes the token set it was about. Where the first answer to what that brought is a 401 again, no 401
+/// refreshes this account for 60 s. A token set that some upstream took is *proven*: a later 401 means it has died.
+package struct Refusals: Equatable, Sendable {
+    private var brought: (mark: TokenMark, at: BootInstant)?
+    private var proven: TokenMark?
+    private var quietUntil = BootInstant.distantPast
+
+    package init() {}
+
+    /// How long refreshes by 401 rest, and how long a token set counts as just brought.
+    package static let quietTime = Duration.seconds(60)
+
+    /// Whether a 401 to `mark`, the current token set, is to refresh it. A "no" starts, or is within, the quiet time.
+    package mutating func mayRefresh(_ mark: TokenMark, now: BootInstant) -> Bool {
+        guard now >= self.quietUntil else { return false }
+        if let brought = self.brought, brought.mark == mark, self.proven != mark,
+            brought.at.duration(to: now) < Self.quietTime
+        {
+            self.quietUntil = now.advanced(by: Self.quietTime)
+            return false
+        }
+        return true
+    }
+
+    /// `mark` was handed to somebody as the answer to a 401.
+    package mutating func brings(_ mark: TokenMark, now: BootInstant) {
+        guard self.brought?.mark != mark else { return }
+        self.brought = (mark, now)
+    }
+
+    /// An upstream answered otherwise than 401 to `mark`.
+    package mutating func proves(_ mark: TokenMark) {
+        self.proven = mark
+    }
+
+    package static func == (left: Refusals, right: Refusals) -> Bool {
+        left.brought?.mark == right.brought?.mark && left.brought?.at == right.brought?.at
+            && left.proven == right.proven && left.quietUntil == right.quietUntil
+    }
+}

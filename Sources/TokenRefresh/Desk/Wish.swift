@@ -1,0 +1,16 @@
+package import TokenModel
+
+/// What a waiter waits for.
+package enum Wish: Hashable, Sendable {
+    /// A pass; `refused` is the generation that an upstream answered 401 to.
+    case pass(refused: Generation?)
+    /// That a refresh was tried.
+    case refresh
+}
+
+/// Tells a waiter from the others at its desk.
+package struct WaiterID: Hashable, Comparable, Sendable {
+    package let rawValue: UInt64
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+    package static func < (left: WaiterID, right: WaiterID) -> Bool { left.rawValue < right.rawValue }
+}

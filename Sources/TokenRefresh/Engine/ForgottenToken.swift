@@ -1,0 +1,10 @@
+package import OAuth
+package import TokenModel
+
+/// What became of a token that is not kept any more.
+package struct ForgottenToken: Equatable, Sendable {
+    package let kind: RevocableToken
+    package let verdict: RevocationVerdict
+    /// When it ends by itself, where that is known.
+    package let endsAt: WallTime?
+}

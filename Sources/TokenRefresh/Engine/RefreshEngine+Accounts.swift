@@ -1,0 +1,193 @@
+internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import Synchronization
+package import TokenModel
+internal import TokenStorage
+
+/// What operators ask for and do.
+extension RefreshEngine {
+    /// An account as it stands in the store now, or was last seen where the store is away; `nil` where neither the
+    /// configuration nor the store knows it.
+    package func status(of account: AccountID) async -> AccountStatus? {
+        if self.plans[account] != nil {
+            await self.look(at: account)
+            return self.knownStatus(of: account)
+        }
+        return await self.statusOfUnconfigured(account)
+    }
+
+    /// All accounts of the configuration, and those that only the store knows, by name.
+    package func statuses() async -> [AccountStatus] {
+        var accounts = Set(self.plans.keys)
+        if let stored = try? await self.vault.accounts() { accounts.formUnion(stored) }
+        var statuses: [AccountStatus] = []
+        for account in accounts.sorted() {
+            if let status = await self.status(of: account) { statuses.append(status) }
+        }
+        return statuses
+    }
+
+    /// Refreshes now, also a valid token and also during a backoff, but neither a dead grant nor more often than an
+    /// account may be. Comes back when that was tried, or after the longest wait.
+    ///
+    /// - Returns: the account after it, whatever came of it; `nil` for one that is not in the configuration.
+    package func refreshNow(_ account: AccountID) async -> AccountStatus? {
+        guard self.plans[account] != nil else { return nil }
+        _ = await self.wait(for: account, .refresh)
+        return await self.status(of: account)
+    }
+
+    /// Puts new tokens in place of whatever is there, under a new grant. The provider is not asked; the first use
+    /// does that where there is no access token. A flight for what was there drops its result.
+    ///
+    /// - Parameter expiresIn: `nil` is the account's default lifetime.
+    package func importTokens(
+        _ refreshToken: Secret,
+        accessToken: Secret? = nil,
+        expiresIn: Duration? = nil,
+        for account: AccountID
+    ) async throws(AccountChangeError) {
+        guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        guard !refreshToken.isEmpty, accessToken?.isEmpty != true else {
+            throw AccountChangeError(.invalidTokens, "account \(account): an imported token is empty")
+        }
+        let now = self.timepiece.now
+        let grant = GrantID.random()
+        let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
+        let written = try await self.rewrite(account) { entry in
+            AccountRecord(
+                grant: grant,
+                generation: accessToken == nil ? .none : Generation.none.next,
+                tokens: TokenSet(
+                    accessToken: accessToken,
+                    refreshToken: refreshToken,
+                    receivedAt: now.wall,
+                    lifetime: accessToken == nil ? .zero : lifetime
+                ),
+                stamp: entry?.record.stamp ?? .start,
+                binding: plan.binding
+            )
+        }
+        self.take(written, of: account, receipt: .here(at: now.boot))
+        self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
+    }
+
+    /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
+    /// the provider did.
+    ///
+    /// - Returns: what became of each token; empty where there were none.
+    package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
+        guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        let grant = GrantID.random()
+        var revoked: Set<TokenMark> = []
+        var outcomes: [ForgottenToken] = []
+        let written = try await self.rewrite(account) { entry in
+            guard let record = entry?.record, let tokens = record.tokens else { return nil }
+            if revoked.insert(record.mark).inserted {
+                outcomes += await self.revoke(tokens, of: record, plan)
+            }
+            return AccountRecord(
+                grant: grant,
+                generation: .none,
+                tokens: nil,
+                stamp: record.stamp,
+                binding: plan.binding
+            )
+        }
+        self.take(written, of: account, receipt: .stored)
+        self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
+        return outcomes
+    }
+
+    private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
+        let isOurs = record.binding == plan.binding
+        var outcomes: [ForgottenToken] = []
+        if let refreshToken = tokens.refreshToken {
+            let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
+            let verdict = isOurs ? await plan.endpoint.revoke(refreshToken, kind: .refreshToken) : .unsupported
+            outcomes.append(ForgottenToken(kind: .refreshToken, verdict: verdict, endsAt: endsAt))
+        }
+        if let accessToken = tokens.accessToken {
+            let verdict = isOurs ? await plan.endpoint.revoke(accessToken, kind: .accessToken) : .unsupported
+            outcomes.append(ForgottenToken(kind: .accessToken, verdict: verdict, endsAt: tokens.expiresAt))
+        }
+        return outcomes
+    }
+
+    /// Writes what `make` makes of the record that is there, anew until no other writer comes between.
+    ///
+    /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read.
+    private func rewrite(
+        _ account: AccountID,
+        _ make: (AccountVault.Entry?) async -> AccountRecord?
+    ) async throws(AccountChangeError) -> AccountVault.Entry? {
+        var unanswered: AccountRecord?
+        var lastError = StoreError(.conflict, "other writers came between each time")
+        for _ in 0..<Self.mostRewrites {
+            do throws(StoreError) {
+                let entry = try await self.vault.read(account)
+                if let unanswered, let entry, entry.record.grant == unanswered.grant { return entry }
+                guard let record = await make(entry) else { return entry }
+                unanswered = record
+                let version = try await self.vault.write(record, for: account, expecting: entry?.version)
+                return AccountVault.Entry(record: record, version: version)
+            } catch {
+                guard error.code == .conflict || error.code == .unreachable else {
+                    throw AccountChangeError(account, error)
+                }
+                lastError = error.code == .unreachable ? error : lastError
+            }
+        }
+        throw AccountChangeError(account, lastError)
+    }
+
+    private static let mostRewrites = 8
+
+    private func take(_ entry: AccountVault.Entry?, of account: AccountID, receipt: Freshness.Receipt) {
+        guard let entry else { return }
+        let now = self.timepiece.now
+        let served = self.state.withLock { state in
+            let landing = state.desks[account]?.replace(entry, receipt: receipt, now: now) ?? Desk.Landing()
+            state.waiters -= landing.served.count
+            if let event = landing.event { self.relay.post(event) }
+            return landing.served
+        }
+        self.settle(served)
+    }
+
+    private func knownStatus(of account: AccountID) -> AccountStatus? {
+        let now = self.timepiece.now.boot
+        return self.state.withLock { state in
+            state.desks[account].map { desk in
+                let isHeld = state.holds[desk.binding.provider]?.isHeld ?? false
+                return AccountStatus(desk, isConfigured: true, isHeld: isHeld, now: now)
+            }
+        }
+    }
+
+    private func statusOfUnconfigured(_ account: AccountID) async -> AccountStatus? {
+        let now = self.timepiece.now
+        let nobody = AccountRecord.Binding(provider: ProviderID(""), tokenEndpointOrigin: "", clientID: "")
+        switch await self.read(account) {
+        case .success(nil):
+            return nil
+        case .success(let entry?):
+            var desk = Desk(account: account, binding: entry.record.binding)
+            _ = desk.observe(entry, now: now)
+            return AccountStatus(desk, isConfigured: false, isHeld: false, now: now.boot)
+        case .failure(let error) where error.code == .unreadable:
+            var desk = Desk(account: account, binding: nobody)
+            _ = desk.observeUnreadable(.unreadable(account, error))
+            return AccountStatus(desk, isConfigured: false, isHeld: false, now: now.boot)
+        case .failure:
+            return nil
+        }
+    }
+}
+
+extension AccountChangeError {
+    fileprivate static func notConfigured(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
+    }
+}

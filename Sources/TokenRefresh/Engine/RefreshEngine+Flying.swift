@@ -1,0 +1,147 @@
+internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// Performs what a flight decides.
+extension RefreshEngine {
+    func fly(_ account: AccountID, _ demand: Demand) async {
+        guard let plan = self.plans[account] else { return }
+        let flightPlan = FlightPlan(
+            account: account,
+            binding: plan.binding,
+            timeout: plan.endpoint.timeout,
+            boot: self.boot,
+            claim: .random(),
+            demand: demand,
+            jitter: self.random()
+        )
+        var flight = Flight(flightPlan, sight: self.state.withLock { $0.desks[account]?.sight })
+        var isProbe = false
+        var action = flight.begin()
+        while true {
+            switch action {
+            case .read:
+                let result = await self.read(account)
+                action = flight.didRead(result, now: self.timepiece.now)
+            case .admit:
+                let refusal = self.admit(plan, demand, asProbe: &isProbe)
+                action = flight.didAdmit(refusal, now: self.timepiece.now)
+            case .write(let record, let expecting):
+                let sentAt = self.timepiece.now.boot
+                let result = await self.write(record, for: account, expecting: expecting)
+                action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
+            case .redeem(let refreshToken, let sendBy):
+                let timepiece = self.timepiece
+                let verdict = await plan.endpoint.redeem(refreshToken, scopes: plan.scopes) {
+                    timepiece.now.boot <= sendBy
+                }
+                action = flight.didRedeem(verdict, now: self.timepiece.now)
+            case .pause(let until):
+                await self.timepiece.rest(until: until)
+                action = flight.didPause(self.state.withLock { $0.stopping })
+            case .end(let outcome):
+                self.land(plan, outcome, wasProbe: isProbe)
+                await self.revokeForgotten(plan, outcome)
+                return
+            }
+        }
+    }
+
+    /// Whether this process may send to the provider for this account now.
+    private func admit(_ plan: AccountPlan, _ demand: Demand, asProbe isProbe: inout Bool) -> PassError? {
+        let now = self.timepiece.now.boot
+        let (refusal, probes): (PassError?, Bool) = self.state.withLock { state in
+            guard state.stopping == .no else { return (.stopping(plan.account), false) }
+            let admission = state.holds[plan.provider, default: ProviderHold()]
+                .admit(isForced: demand.isForced, now: now)
+            if case .held(let retryAfter) = admission {
+                return (.providerHeld(plan.provider, retryAfter: retryAfter), false)
+            }
+            let lifetime = state.desks[plan.account]?.sight?.entry?.record.tokens?.lifetime
+            guard let wait = state.desks[plan.account]?.limit.admit(lifetime: lifetime, now: now) else {
+                return (nil, admission == .probe)
+            }
+            _ = state.holds[plan.provider]?.learned(.nothing, probe: admission == .probe, now: now)
+            return (.tooOften(plan.account, retryAfter: wait), false)
+        }
+        isProbe = probes
+        return refusal
+    }
+
+    private func write(
+        _ record: AccountRecord,
+        for account: AccountID,
+        expecting: Version?
+    ) async -> Result<Version, StoreError> {
+        do throws(StoreError) {
+            return .success(try await self.vault.write(record, for: account, expecting: expecting))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func land(_ plan: AccountPlan, _ outcome: FlightOutcome, wasProbe: Bool) {
+        let now = self.timepiece.now.boot
+        let (landing, holdChanged, isOver) = self.state.withLock { state in
+            let holdChanged = state.holds[plan.provider, default: ProviderHold()]
+                .learned(outcome.lesson, probe: wasProbe, now: now)
+            let landing =
+                state.desks[plan.account]?.land(outcome, mayStartAnother: state.stopping == .no, now: now)
+                ?? Desk.Landing()
+            state.waiters -= landing.served.count
+            if landing.start == nil { state.flights -= 1 }
+            if let event = landing.event { self.relay.post(event) }
+            return (landing, holdChanged, state.stopping > .no && state.flights == 0)
+        }
+        self.log(plan, outcome, holdChanged: holdChanged)
+        self.settle(landing.served)
+        if let start = landing.start { self.newJobs.yield(.fly(plan.account, start)) }
+        if isOver { self.newJobs.finish() }
+    }
+
+    /// Tokens that arrived for an account that was forgotten meanwhile must not live on at the provider.
+    private func revokeForgotten(_ plan: AccountPlan, _ outcome: FlightOutcome) async {
+        guard let dropped = outcome.dropped, let record = outcome.sight?.entry?.record, record.tokens == nil else {
+            return
+        }
+        if let refreshToken = dropped.refreshToken {
+            _ = await plan.endpoint.revoke(refreshToken, kind: .refreshToken)
+        }
+        _ = await plan.endpoint.revoke(dropped.accessToken, kind: .accessToken)
+    }
+
+    private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, holdChanged: Bool) {
+        var facts: Logger.Metadata = [
+            LogField.account: "\(plan.account)",
+            LogField.provider: "\(plan.provider)",
+            LogField.uses: "\(outcome.uses)",
+        ]
+        if let generation = outcome.sight?.mark?.generation { facts[LogField.generation] = "\(generation)" }
+        if let reason = outcome.sight?.entry?.record.trouble?.reason { facts[LogField.reason] = "\(reason)" }
+        switch outcome.result {
+        case .committed: facts[LogField.outcome] = "committed"
+        case .settled: facts[LogField.outcome] = "settled"
+        case .failed(let error):
+            facts[LogField.outcome] = "failed"
+            facts[LogField.code] = "\(error.code.rawValue)"
+        }
+        self.logger.debug("a refresh ended", metadata: facts)
+        if outcome.declaredDead {
+            self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
+        }
+        if outcome.dropped != nil {
+            self.logger.warning("tokens came for an account that has others by now, and were dropped", metadata: facts)
+        }
+        if holdChanged {
+            let isHeld = outcome.lesson == .refused
+            self.logger.log(
+                level: isHeld ? .error : .notice,
+                isHeld ? "a provider refuses the client and is asked less often" : "a provider takes the client again",
+                metadata: facts
+            )
+        }
+    }
+}

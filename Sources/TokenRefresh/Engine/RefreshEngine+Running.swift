@@ -1,0 +1,112 @@
+internal import Logging
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// What goes on for as long as the process does.
+extension RefreshEngine {
+    /// Carries the flights, and follows what other processes write. Call it once.
+    ///
+    /// It comes back after ``stop()``, when the last flight has ended; a flight whose tokens can't be stored goes on
+    /// trying. Cancelling the task ends that too: an exchange with a provider is still waited for, and its tokens are
+    /// written if the store takes them at the first try.
+    package func run() async {
+        await withTaskCancellationHandler {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.followChanges() }
+                group.addTask { await self.rereadNowAndThen() }
+                for await job in self.jobs {
+                    group.addTask { await self.perform(job) }
+                }
+                group.cancelAll()
+            }
+        } onCancel: {
+            self.stop(.now)
+        }
+        self.close()
+    }
+
+    private func perform(_ job: Job) async {
+        switch job {
+        case .fly(let account, let demand):
+            // Owned by the child task that waits here, and out of reach of its cancellation: the provider may have
+            // rotated the refresh token already.
+            await Task { await self.fly(account, demand) }.value
+        case .watchDeadlines(let account):
+            await self.watchDeadlines(of: account)
+        }
+    }
+
+    private func followChanges() async {
+        for await account in self.vault.changes() {
+            guard !Task.isCancelled else { return }
+            await self.look(at: account)
+        }
+    }
+
+    private func rereadNowAndThen() async {
+        while !Task.isCancelled {
+            await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: self.limits.rereadInterval))
+            let accounts = self.state.withLock { $0.desks.values.filter(\.hasAnnouncedPass).map(\.account) }
+            for account in accounts where !Task.isCancelled { await self.look(at: account) }
+        }
+    }
+
+    /// Ends when nobody waits; the next first waiter starts it anew.
+    private func watchDeadlines(of account: AccountID) async {
+        while !Task.isCancelled, let next = self.state.withLock({ $0.desks[account]?.earliestDeadline }) {
+            await self.timepiece.rest(until: next)
+            let now = self.timepiece.now.boot
+            let late = self.state.withLock { state in
+                let late = state.desks[account]?.expire(after: self.limits.longestWait, now: now) ?? []
+                state.waiters -= late.count
+                return late
+            }
+            self.settle(late)
+        }
+    }
+
+    /// Reads a record that may have changed, and passes on what is in it.
+    func look(at account: AccountID) async {
+        guard self.plans[account] != nil else { return }
+        switch await self.read(account) {
+        case .success(let entry):
+            let now = self.timepiece.now
+            let served = self.state.withLock { state in
+                let landing = state.desks[account]?.observe(entry, now: now) ?? Desk.Landing()
+                state.waiters -= landing.served.count
+                if let event = landing.event { self.relay.post(event) }
+                return landing.served
+            }
+            self.settle(served)
+        case .failure(let error) where error.code == .unreadable:
+            let isNew = self.state.withLock { $0.desks[account]?.observeUnreadable(.unreadable(account, error)) }
+            guard isNew == true else { return }
+            self.logger.error("a record does not open and is kept", metadata: [LogField.account: "\(account)"])
+        case .failure:
+            // A hint only: whoever needs the record reads it again.
+            return
+        }
+    }
+
+    func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {
+        do throws(StoreError) {
+            return .success(try await self.vault.read(account))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Nobody flies any more: whoever still waits is told so.
+    private func close() {
+        let served = self.state.withLock { state in
+            state.stopping = .now
+            state.waiters = 0
+            var served: [Desk.Served] = []
+            for account in state.desks.keys { served += state.desks[account]?.close() ?? [] }
+            return served
+        }
+        self.newJobs.finish()
+        self.settle(served)
+    }
+}

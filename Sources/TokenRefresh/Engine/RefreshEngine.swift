@@ -1,0 +1,171 @@
+package import Logging
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// Hands out passes and keeps the tokens behind them fresh, correctly with several processes on one store.
+///
+/// One flight at a time refreshes an account here, whoever waits for it; a claim in the store keeps the other processes
+/// from spending the same refresh token. A flight belongs to ``run()``: no caller's cancellation touches it. What is
+/// decided, and when, stands in ``AccountDesk`` (who waits), ``Flight`` (one refresh) and ``Freshness`` (until when).
+///
+/// ``run()`` must run for a caller to be served; it ends after ``stop()``, when all flights have.
+package final class RefreshEngine: Sendable {
+    typealias Waiter = CheckedContinuation<Result<Pass, PassError>, Never>
+    typealias Desk = AccountDesk<Waiter>
+
+    enum Job: Sendable {
+        case fly(AccountID, Demand)
+        case watchDeadlines(AccountID)
+    }
+
+    struct State {
+        var desks: [AccountID: Desk]
+        var holds: [ProviderID: ProviderHold] = [:]
+        var lastWaiter: UInt64 = 0
+        var waiters = 0
+        /// Begun, or about to be.
+        var flights = 0
+        var stopping = Stopping.no
+    }
+
+    let plans: [AccountID: AccountPlan]
+    let vault: AccountVault
+    let boot: BootID
+    let limits: RefreshLimits
+    let timepiece: Timepiece
+    let logger: Logger
+    let relay: EventRelay
+    let state: Mutex<State>
+    let jobs: AsyncStream<Job>
+    let newJobs: AsyncStream<Job>.Continuation
+    let random: @Sendable () -> Double
+
+    /// - Parameters:
+    ///   - plans: one for each account; a later one of the same account wins.
+    ///   - boot: of this process, and of no other engine on the same store.
+    ///   - random: draws evenly from 0 to 1, for the jitter of backoffs.
+    ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns; it may call the engine.
+    package init(
+        plans: [AccountPlan],
+        vault: AccountVault,
+        boot: BootID,
+        limits: RefreshLimits = RefreshLimits(),
+        timepiece: Timepiece = .system,
+        logger: Logger,
+        random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        onPass: @escaping @Sendable (PassEvent) -> Void
+    ) {
+        self.plans = Dictionary(plans.map { ($0.account, $0) }) { _, later in later }
+        self.vault = vault
+        self.boot = boot
+        self.limits = limits
+        self.timepiece = timepiece
+        self.logger = logger
+        self.random = random
+        self.relay = EventRelay(onPass)
+        self.state = Mutex(
+            State(desks: self.plans.mapValues { Desk(account: $0.account, binding: $0.binding) })
+        )
+        (self.jobs, self.newJobs) = AsyncStream.makeStream()
+    }
+
+    /// The account's pass: at once while a valid one is known, else when a flight has brought one.
+    ///
+    /// - Parameter refused: The generation that an upstream answered 401 to. If the current one is another, that comes
+    ///   back. Else it is refreshed, at most once per generation; but where a 401 brought this very generation and it
+    ///   was refused at first use, no 401 refreshes the account for 60 s, and *the pass of the same generation comes
+    ///   back*: pass the 401 on then.
+    /// - Throws: What the one who asks is to be answered; after a failed refresh its own error, to those whose token
+    ///   was refused and to those who have no valid one.
+    package func pass(for account: AccountID, refused: Generation? = nil) async throws(PassError) -> Pass {
+        try await self.wait(for: account, .pass(refused: refused)).get()
+    }
+
+    /// Tells that an upstream answered otherwise than 401 to a token of `generation`: from then on a 401 to it is
+    /// taken for its end, not for an upstream that refuses everything. Cheap; once per generation is enough.
+    package func accepted(_ generation: Generation, for account: AccountID) {
+        self.state.withLock { $0.desks[account]?.accepted(generation) }
+    }
+
+    /// How many wait for a refresh now, over all accounts.
+    package var waiterCount: Int { self.state.withLock { $0.waiters } }
+
+    /// Stops after the flights under way. From now on no flight starts; valid passes are still given.
+    package func stop() {
+        self.stop(.graceful)
+    }
+
+    func stop(_ stopping: Stopping) {
+        let isIdle = self.state.withLock { state in
+            state.stopping = max(state.stopping, stopping)
+            return state.flights == 0
+        }
+        if isIdle { self.newJobs.finish() }
+    }
+
+    /// Waits until `wish` is answered: by what is known, by a flight, by the deadline, or by the caller's going.
+    func wait(for account: AccountID, _ wish: Wish) async -> Result<Pass, PassError> {
+        let now = self.timepiece.now.boot
+        let (known, id) = self.state.withLock { state in
+            state.lastWaiter += 1
+            return (state.desks[account]?.answer(wish, now: now), WaiterID(rawValue: state.lastWaiter))
+        }
+        if let known { return known }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                self.enter(waiter, as: id, for: wish, of: account)
+            }
+        } onCancel: {
+            let waiter = self.state.withLock { state in
+                let waiter = state.desks[account]?.cancel(id)
+                if waiter != nil { state.waiters -= 1 }
+                return waiter
+            }
+            waiter?.resume(returning: .failure(.waitCancelled(account)))
+        }
+    }
+
+    private func enter(_ waiter: Waiter, as id: WaiterID, for wish: Wish, of account: AccountID) {
+        let now = self.timepiece.now.boot
+        let deadline = now.advanced(by: self.limits.longestWait)
+        let answer: Desk.Answer = self.state.withLock { state in
+            // The task is marked before its handler runs: whichever comes first here, the waiter is found.
+            if Task.isCancelled { return .now(waiter, .failure(.waitCancelled(account))) }
+            let obstacle: PassError? =
+                if state.stopping > .no {
+                    .stopping(account)
+                } else if state.waiters >= self.limits.waiters {
+                    .tooManyWaiters(self.limits.waiters)
+                } else {
+                    nil
+                }
+            let answer = state.desks[account]?.ask(
+                waiter,
+                as: id,
+                for: wish,
+                deadline: deadline,
+                unless: obstacle,
+                now: now
+            )
+            if case .waits(let start, _) = answer {
+                state.waiters += 1
+                if start != nil { state.flights += 1 }
+            }
+            return answer ?? .now(waiter, .failure(.notConfigured(account)))
+        }
+        switch answer {
+        case .now(let waiter, let result):
+            waiter.resume(returning: result)
+        case .waits(let start, let isFirst):
+            if let start { self.newJobs.yield(.fly(account, start)) }
+            if isFirst { self.newJobs.yield(.watchDeadlines(account)) }
+        }
+    }
+
+    /// Tells the slots, then lets the waiters go.
+    func settle(_ served: [Desk.Served]) {
+        self.relay.deliver()
+        for served in served { served.waiter.resume(returning: served.result) }
+    }
+}

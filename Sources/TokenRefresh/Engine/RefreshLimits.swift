@@ -1,0 +1,19 @@
+/// How many may wait for a refresh, and how long.
+package struct RefreshLimits: Sendable {
+    /// Over all accounts; past it a request is answered `overloaded`.
+    package var waiters: Int
+    /// Past it a waiter is answered `refresh_failed`; the flight goes on.
+    package var longestWait: Duration
+    /// How often the records of accounts with a pass are read again, for a change whose hint was lost.
+    package var rereadInterval: Duration
+
+    package init(
+        waiters: Int = 10_000,
+        longestWait: Duration = .seconds(15),
+        rereadInterval: Duration = .seconds(10)
+    ) {
+        self.waiters = waiters
+        self.longestWait = longestWait
+        self.rereadInterval = rereadInterval
+    }
+}

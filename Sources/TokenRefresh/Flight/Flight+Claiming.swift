@@ -1,0 +1,171 @@
+package import TokenModel
+internal import TokenStorage
+
+/// From the record to a claim that has time for an exchange.
+extension Flight {
+    mutating func judge(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
+        let entry: AccountVault.Entry?
+        switch result {
+        case .success(let read):
+            entry = read
+        case .failure(let error) where error.code == .unreadable:
+            return self.end(.failed(.unreadable(self.plan.account, error)))
+        case .failure(let error):
+            // A claim of ours may stand: then it is worth a few more reads to use it.
+            guard self.term != nil, self.countStoreFailure() else {
+                return self.end(.failed(.storeLost(self.plan.account, error)))
+            }
+            return self.pause(Self.storeRetry, for: .judge, now: now)
+        }
+        self.see(entry, now: now)
+        if self.demand.isForced, self.sight?.mark != self.firstMark { self.demand.isForced = false }
+        if let entry, self.holdsClaim(entry) { return self.holdOn(now: now) }
+        return self.decide(now: now)
+    }
+
+    /// Goes by a record without a claim of ours.
+    mutating func decide(now: Moment) -> FlightAction {
+        guard let sight = self.sight, let entry = sight.entry else {
+            return self.end(.failed(.empty(self.plan.account)))
+        }
+        switch sight.standing(
+            of: self.plan.account,
+            bound: self.plan.binding,
+            for: self.demand,
+            at: now.boot
+        ) {
+        case .usable: return self.end(.settled)
+        case .blocked(let error): return self.end(.failed(error))
+        case .refreshable: break
+        }
+        guard let claim = entry.record.claim else { return self.claimOrAsk(entry, breaking: false, now: now) }
+        // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended.
+        let isLapsed = claim.boot == self.plan.boot || self.watch.saw(claim, in: entry.version, at: now.boot)
+        guard isLapsed else { return self.pause(Self.pollInterval, for: .judge, now: now) }
+        guard sight.mayBreakClaim(for: self.demand, at: now.boot) else {
+            return self.end(.failed(.claimedElsewhere(self.plan.account)))
+        }
+        guard entry.record.trouble?.spent != .maybe else {
+            // The broken claim was the one more use: the next comes after a backoff.
+            self.basis = self.newBasis(of: entry.record)
+            return self.writeBack(.claimBroken, now: now)
+        }
+        return self.claimOrAsk(entry, breaking: true, now: now)
+    }
+
+    package mutating func didAdmit(_ refusal: PassError?, now: Moment) -> FlightAction {
+        guard case .admitting(let breaking) = self.state, let entry = self.sight?.entry else { return self.poison() }
+        if let refusal { return self.end(.failed(refusal)) }
+        self.isAdmitted = true
+        return self.claimOrAsk(entry, breaking: breaking, now: now)
+    }
+
+    mutating func claimed(
+        _ record: AccountRecord,
+        _ result: Result<Version, StoreError>,
+        sentAt: BootInstant,
+        now: Moment
+    ) -> FlightAction {
+        switch result {
+        case .success(let version):
+            self.mustRenew = false
+            self.term = ClaimTerm(sentAt: sentAt, timeout: self.plan.timeout)
+            self.see(AccountVault.Entry(record: record, version: version), now: now)
+            return self.redeemOrRenew(now: now)
+        case .failure(let error):
+            switch error.code {
+            case .conflict:
+                // Perhaps with a write of our own whose answer was lost; then the claim may stand since then.
+                return self.read(for: .judge)
+            case .unreachable:
+                self.term = self.term ?? ClaimTerm(sentAt: sentAt, timeout: self.plan.timeout)
+                guard self.countStoreFailure() else {
+                    return self.end(.failed(.storeLost(self.plan.account, error)))
+                }
+                return self.pause(Self.storeRetry, for: .judge, now: now)
+            case .unwritable, .unreadable, .invalid:
+                return self.end(.failed(.storeLost(self.plan.account, error)))
+            }
+        }
+    }
+
+    /// Writes the claim, or writes it anew.
+    mutating func claim() -> FlightAction {
+        guard let basis = self.basis else { return self.poison() }
+        var record = basis.record
+        record.claim = AccountRecord.Claim(
+            boot: self.plan.boot,
+            id: self.plan.claim,
+            standsFor: ClaimTerm.length(timeout: self.plan.timeout)
+        )
+        if basis.spent == .maybe {
+            // Also when this process ends before it can say more.
+            var trouble = basis.record.trouble ?? Setback.claimBroken.trouble(after: nil, spent: .maybe, jitter: 0)
+            trouble.spent = .maybe
+            record.trouble = trouble
+        }
+        self.state = .claiming(record)
+        return .write(record, expecting: self.version)
+    }
+
+    private func holdsClaim(_ entry: AccountVault.Entry) -> Bool {
+        entry.record.claim?.id == self.plan.claim && self.basis?.record.mark == entry.record.mark
+    }
+
+    /// The claim stands, by a write whose answer was lost, or before the one second try.
+    private mutating func holdOn(now: Moment) -> FlightAction {
+        self.mustRenew ? self.claim() : self.redeemOrRenew(now: now)
+    }
+
+    private mutating func redeemOrRenew(now: Moment) -> FlightAction {
+        guard let term = self.term, let basis = self.basis else { return self.poison() }
+        if now.boot <= term.sendBy {
+            self.state = .redeeming
+            return .redeem(basis.refreshToken, sendBy: term.sendBy)
+        }
+        self.renewals += 1
+        guard self.renewals <= Self.mostRenewals else { return self.giveUpClaim() }
+        return self.claim()
+    }
+
+    private mutating func claimOrAsk(_ entry: AccountVault.Entry, breaking: Bool, now: Moment) -> FlightAction {
+        guard self.isAdmitted else {
+            self.state = .admitting(breaking: breaking)
+            return .admit
+        }
+        guard var basis = self.newBasis(of: entry.record) else {
+            return self.end(.failed(.withoutRefreshToken(self.plan.account)))
+        }
+        if breaking {
+            basis.spent = .maybe
+            basis.isLastUse = true
+            basis.record.trouble = Setback.claimBroken.trouble(
+                after: entry.record.trouble,
+                spent: .maybe,
+                jitter: 0
+            )
+        }
+        self.basis = basis
+        return self.claim()
+    }
+
+    private func newBasis(of record: AccountRecord) -> Basis? {
+        guard let refreshToken = record.tokens?.refreshToken else { return nil }
+        let spent = record.trouble?.spent ?? .no
+        var unclaimed = record
+        unclaimed.claim = nil
+        // What this flight has learned of the same refresh token still holds.
+        let isSame = self.basis?.record.mark == record.mark
+        return Basis(
+            record: unclaimed,
+            refreshToken: refreshToken,
+            spent: isSame && self.basis?.spent == .maybe ? .maybe : spent,
+            isLastUse: spent == .maybe || (isSame && self.basis?.isLastUse == true)
+        )
+    }
+
+    mutating func countStoreFailure() -> Bool {
+        self.storeFailures += 1
+        return self.storeFailures <= Self.mostStoreFailures
+    }
+}

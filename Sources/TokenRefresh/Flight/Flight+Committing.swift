@@ -1,0 +1,106 @@
+internal import OAuth
+internal import TokenModel
+internal import TokenStorage
+
+/// From tokens in hand to tokens that are durable.
+extension Flight {
+    mutating func commit(_ grant: TokenGrant, basis: Basis, now: Moment) -> FlightAction {
+        var record = basis.record
+        record.generation = record.generation.next
+        record.tokens = basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
+        record.claim = nil
+        record.trouble = nil
+        record.refreshedAt = now.wall
+        return self.commit(Success(grant: grant, record: record, receivedAt: now.boot))
+    }
+
+    mutating func committed(
+        _ success: Success,
+        _ result: Result<Version, StoreError>,
+        now: Moment
+    ) -> FlightAction {
+        switch result {
+        case .success(let version):
+            return self.stands(success, version, now: now)
+        case .failure(let error) where error.code == .invalid:
+            // No store will ever take these tokens, and what isn't durable is not used.
+            self.basis?.spent = .maybe
+            guard let basis = self.basis else { return self.poison() }
+            var record = basis.record
+            record.trouble = Setback.ambiguous(.answerTooLarge).trouble(
+                after: record.trouble,
+                spent: .maybe,
+                jitter: self.plan.jitter
+            )
+            self.state = .writingBack(
+                WriteBack(record: record, error: .unstorable(self.plan.account, error))
+            )
+            return .write(record, expecting: self.version)
+        case .failure(let error) where error.code == .conflict && success.attempts == 0:
+            var success = success
+            success.attempts += 1
+            return self.read(for: .commit(success))
+        case .failure:
+            return self.commitLater(success, now: now)
+        }
+    }
+
+    mutating func commitAgain(
+        _ success: Success,
+        over result: Result<AccountVault.Entry?, StoreError>,
+        now: Moment
+    ) -> FlightAction {
+        guard case .success(let entry) = result else { return self.commitLater(success, now: now) }
+        guard let entry else {
+            // Records are never removed: the store has lost it.
+            self.version = nil
+            return self.commit(success)
+        }
+        if entry.record == success.record { return self.stands(success, entry.version, now: now) }
+        let isSuperseded =
+            entry.record.grant != success.record.grant || entry.record.generation >= success.record.generation
+        guard isSuperseded else {
+            // Resealed, claimed by another, even declared dead: all less than tokens in hand.
+            self.version = entry.version
+            return self.commit(success)
+        }
+        self.see(entry, now: now)
+        return self.end(.settled, dropping: success.grant)
+    }
+
+    private mutating func commit(_ success: Success) -> FlightAction {
+        self.state = .committing(success)
+        return .write(success.record, expecting: self.version)
+    }
+
+    private mutating func commitLater(_ success: Success, now: Moment) -> FlightAction {
+        var success = success
+        success.attempts += 1
+        // Within 500 ms of the store's return.
+        let pause = min(Duration.milliseconds(50) * (1 << min(success.attempts - 1, 3)), .milliseconds(400))
+        return self.pause(pause, for: .commit(success), now: now)
+    }
+
+    private mutating func stands(_ success: Success, _ version: Version, now: Moment) -> FlightAction {
+        self.see(
+            AccountVault.Entry(record: success.record, version: version),
+            receipt: .here(at: success.receivedAt),
+            now: now
+        )
+        return self.end(.committed)
+    }
+
+    private static func tokens(of grant: TokenGrant, after old: TokenSet, now: Moment) -> TokenSet {
+        let keepsRefreshToken = grant.refreshToken == nil
+        let age = max(old.receivedAt.duration(to: now.wall), .zero)
+        let leftOfOld = old.refreshLifetime.map { max($0 - age, .zero) }
+        return TokenSet(
+            accessToken: grant.accessToken,
+            refreshToken: grant.refreshToken ?? old.refreshToken,
+            receivedAt: now.wall,
+            lifetime: grant.lifetime,
+            refreshLifetime: grant.refreshLifetime ?? (keepsRefreshToken ? leftOfOld : nil),
+            scopes: grant.scopes.isEmpty ? old.scopes : grant.scopes
+        )
+    }
+}

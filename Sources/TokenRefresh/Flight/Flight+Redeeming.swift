@@ -1,0 +1,142 @@
+package import OAuth
+internal import TokenModel
+internal import TokenStorage
+
+/// From the provider's answer to what is to be written.
+extension Flight {
+    package mutating func didRedeem(_ verdict: TokenVerdict, now: Moment) -> FlightAction {
+        guard case .redeeming = self.state, var basis = self.basis else { return self.poison() }
+        if case .notSent = verdict {} else { self.uses += 1 }
+        switch verdict {
+        case .success(let grant):
+            self.lesson = .accepted
+            return self.commit(grant, basis: basis, now: now)
+        case .dead(let reason):
+            self.lesson = .accepted
+            return self.read(for: .declareDead(reason))
+        case .config(let reason):
+            self.lesson = .refused
+            return self.writeBack(.config(reason), now: now)
+        case .accountConfig(let reason):
+            self.lesson = .accepted
+            return self.writeBack(.accountConfig(reason), now: now)
+        case .throttled(let retryAfter):
+            return self.writeBack(.throttled(retryAfter: retryAfter), now: now)
+        case .notSent(.sendingTooLate) where self.lateStarts < Self.mostLateStarts:
+            self.lateStarts += 1
+            return self.claim()
+        case .notSent(let reason):
+            return self.writeBack(.notSent(reason), now: now)
+        case .ambiguous(let reason):
+            basis.spent = .maybe
+            guard !basis.isLastUse else {
+                self.basis = basis
+                return self.writeBack(.ambiguous(reason), now: now)
+            }
+            basis.isLastUse = true
+            self.basis = basis
+            self.mustRenew = true
+            return self.claim()
+        case .conflict(let reason):
+            self.lesson = .accepted
+            guard !basis.isLastUse else { return self.writeBack(.refused(reason), now: now) }
+            basis.isLastUse = true
+            self.basis = basis
+            self.mustRenew = true
+            return self.read(for: .judge)
+        case .refused(let reason):
+            return self.writeBack(.refused(reason), now: now)
+        }
+    }
+
+    /// Writes into the record that there are no tokens, why, and when to try again; the claim goes.
+    mutating func writeBack(_ setback: Setback, now: Moment) -> FlightAction {
+        guard let basis = self.basis else { return self.poison() }
+        self.setback = setback
+        var record = basis.record
+        let trouble = setback.trouble(after: record.trouble, spent: basis.spent, jitter: self.plan.jitter)
+        record.trouble = trouble
+        let retryAfter = trouble.retryIn > .zero ? trouble.retryIn : nil
+        let error = PassError(trouble, of: self.plan.account, retryAfter: retryAfter)
+        return self.writeBack(WriteBack(record: record, error: error))
+    }
+
+    /// Takes the claim back unused: the store is too slow to leave time for an exchange.
+    mutating func giveUpClaim() -> FlightAction {
+        guard let basis = self.basis else { return self.poison() }
+        return self.writeBack(WriteBack(record: basis.record, error: .storeTooSlow(self.plan.account)))
+    }
+
+    private mutating func writeBack(_ writeBack: WriteBack) -> FlightAction {
+        self.state = .writingBack(writeBack)
+        return .write(writeBack.record, expecting: self.version)
+    }
+
+    mutating func wroteBack(
+        _ writeBack: WriteBack,
+        _ result: Result<Version, StoreError>,
+        now: Moment
+    ) -> FlightAction {
+        switch result {
+        case .success(let version):
+            self.see(AccountVault.Entry(record: writeBack.record, version: version), now: now)
+            return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
+        case .failure(let error) where error.code == .conflict:
+            return self.read(for: .writeBack(writeBack))
+        case .failure(let error) where error.code == .unreachable:
+            return self.writeBackLater(writeBack, now: now)
+        case .failure:
+            // The claim stays and lapses; whoever breaks it takes the refresh token for perhaps spent.
+            return self.end(.failed(writeBack.error))
+        }
+    }
+
+    mutating func writeBackAgain(
+        _ writeBack: WriteBack,
+        over result: Result<AccountVault.Entry?, StoreError>,
+        now: Moment
+    ) -> FlightAction {
+        guard case .success(let entry) = result else { return self.writeBackLater(writeBack, now: now) }
+        let expected = self.version
+        self.see(entry, now: now)
+        guard let entry, entry.record.mark == writeBack.record.mark else { return self.decide(now: now) }
+        if entry.record == writeBack.record {
+            return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
+        }
+        if entry.record.claim?.id == self.plan.claim || entry.version == expected { return self.writeBack(writeBack) }
+        return self.end(.failed(writeBack.error))
+    }
+
+    private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
+        var writeBack = writeBack
+        writeBack.attempts += 1
+        guard writeBack.attempts < Self.mostStoreFailures else { return self.end(.failed(writeBack.error)) }
+        return self.pause(Self.storeRetry, for: .writeBack(writeBack), now: now)
+    }
+
+    /// The provider says the grant is dead; the store may know better.
+    mutating func declareDead(
+        _ reason: VerdictReason,
+        after result: Result<AccountVault.Entry?, StoreError>,
+        now: Moment
+    ) -> FlightAction {
+        let entry: AccountVault.Entry?
+        switch result {
+        case .success(let read):
+            entry = read
+        case .failure(let error):
+            guard error.code != .unreadable, self.countStoreFailure() else {
+                return self.end(.failed(.storeLost(self.plan.account, error)))
+            }
+            return self.pause(Self.storeRetry, for: .declareDead(reason), now: now)
+        }
+        self.see(entry, now: now)
+        guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.dead != true,
+            record.claim == nil || record.claim?.id == self.plan.claim
+        else {
+            // Superseded, or another replica is about to find out with the same refresh token.
+            return self.decide(now: now)
+        }
+        return self.writeBack(.dead(reason), now: now)
+    }
+}

@@ -1,0 +1,196 @@
+internal import OAuth
+package import TokenModel
+package import TokenStorage
+
+/// Decides the steps of one flight: from a record without a usable token to new tokens that are durable, or to a
+/// record that says why not.
+///
+///     read ──▶ judge ──good, or nothing helps──▶ end
+///               │ ▲ └──another's claim──▶ pause ──▶ read …            (until it goes, or has lapsed)
+///               ▼ │conflict
+///              claim ◀─────────────────────────┐ time short, or the one second try
+///               ▼                              │
+///             redeem ──no tokens──▶ write back, claim gone ──▶ end
+///               │  └────dead──▶ read ──still ours──▶ write back ──▶ end
+///               ▼ success         └──another generation──▶ judge
+///             commit ──▶ end
+///               │ ▲ conflict, or store away: pause, read
+///               ▼ │
+///             same grant, generation not past ours ──▶ commit over it; else drop the tokens ──▶ end
+///
+/// What it keeps to:
+/// - One spends a refresh token only under a claim of its own that has time for a whole exchange.
+/// - A success is never thrown away: it is kept in hand, and written until it stands or the record belongs to other
+///   tokens. It is in hand only as long as this process lives; a journal on disk, which is to carry it over the end of
+///   the process, is not part of this yet.
+/// - After `spent: maybe` the refresh token is used once more in all: at once by whoever learned it first, or by whoever
+///   broke the claim; afterwards once per backoff, which all replicas read from the record.
+/// - Every event but ``FlightAction/end(_:)`` has exactly one action as its answer, and that one exactly one event.
+///
+/// The shell performs; no clock, store or provider is touched here.
+package struct Flight: ~Copyable {
+    enum State {
+        case ready
+        case reading(Purpose)
+        /// Asking leave to send; the claim is to replace another that has lapsed.
+        case admitting(breaking: Bool)
+        case claiming(AccountRecord)
+        case redeeming
+        case committing(Success)
+        case writingBack(WriteBack)
+        case pausing(Purpose)
+        case ended
+    }
+
+    /// Why the record is read.
+    enum Purpose {
+        case judge
+        /// A dead grant is declared only after this.
+        case declareDead(VerdictReason)
+        case commit(Success)
+        case writeBack(WriteBack)
+    }
+
+    /// Tokens in hand, and the record that makes them durable.
+    struct Success {
+        let grant: TokenGrant
+        let record: AccountRecord
+        let receivedAt: BootInstant
+        var attempts = 0
+    }
+
+    /// A record that says why there are no tokens.
+    struct WriteBack {
+        let record: AccountRecord
+        let error: PassError
+        var attempts = 0
+    }
+
+    /// What is to be spent: the record as it was before the claim.
+    struct Basis {
+        var record: AccountRecord
+        let refreshToken: Secret
+        /// Spent for certain or maybe, as far as this flight knows.
+        var spent: AccountRecord.Trouble.Spent
+        /// The one second use at once is gone.
+        var isLastUse: Bool
+    }
+
+    let plan: FlightPlan
+    var demand: Demand
+    var state = State.ready
+    var sight: Sight?
+    /// What the account had when the flight began: a forced refresh is done once something else stands there.
+    var firstMark: TokenMark?
+    var watch = ClaimWatch()
+    var basis: Basis?
+    /// The version that the next write expects.
+    var version: Version?
+    /// Our claim's time; from the earliest write that may stand.
+    var term: ClaimTerm?
+    var isAdmitted = false
+    var mustRenew = false
+    var renewals = 0
+    var lateStarts = 0
+    var storeFailures = 0
+    var uses = 0
+    var lesson = ProviderHold.Lesson.nothing
+    var setback: Setback?
+
+    /// - Parameter sight: what the process knew of the record before.
+    package init(_ plan: FlightPlan, sight: Sight?) {
+        self.plan = plan
+        self.demand = plan.demand
+        self.sight = sight
+        self.firstMark = sight?.mark
+    }
+
+    /// How often a record with another's claim is read; well under ``ClaimWatch/longestGap``.
+    package static let pollInterval = Duration.milliseconds(250)
+    static let storeRetry = Duration.milliseconds(200)
+    static let mostStoreFailures = 5
+    static let mostRenewals = 3
+    static let mostLateStarts = 2
+
+    package mutating func begin() -> FlightAction {
+        guard case .ready = self.state else { return self.poison() }
+        self.state = .reading(.judge)
+        return .read
+    }
+
+    package mutating func didRead(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
+        guard case .reading(let purpose) = self.state else { return self.poison() }
+        switch purpose {
+        case .judge: return self.judge(result, now: now)
+        case .declareDead(let reason): return self.declareDead(reason, after: result, now: now)
+        case .commit(let success): return self.commitAgain(success, over: result, now: now)
+        case .writeBack(let writeBack): return self.writeBackAgain(writeBack, over: result, now: now)
+        }
+    }
+
+    package mutating func didWrite(
+        _ result: Result<Version, StoreError>,
+        sentAt: BootInstant,
+        now: Moment
+    ) -> FlightAction {
+        switch self.state {
+        case .claiming(let record): self.claimed(record, result, sentAt: sentAt, now: now)
+        case .committing(let success): self.committed(success, result, now: now)
+        case .writingBack(let writeBack): self.wroteBack(writeBack, result, now: now)
+        case .ready, .reading, .admitting, .redeeming, .pausing, .ended: self.poison()
+        }
+    }
+
+    package mutating func didPause(_ stopping: Stopping) -> FlightAction {
+        guard case .pausing(let purpose) = self.state else { return self.poison() }
+        switch purpose {
+        case .judge where stopping > .no: return self.end(.failed(.stopping(self.plan.account)))
+        case .commit(let success) where stopping == .now:
+            return self.end(.failed(.stopping(self.plan.account)), dropping: success.grant)
+        case .declareDead where stopping == .now, .writeBack where stopping == .now:
+            return self.end(.failed(.stopping(self.plan.account)))
+        case .judge, .declareDead, .commit, .writeBack:
+            return self.read(for: purpose)
+        }
+    }
+
+    /// Takes note of the record as it stands in the store.
+    mutating func see(_ entry: AccountVault.Entry?, receipt: Freshness.Receipt = .stored, now: Moment) {
+        self.sight = Sight(entry, after: self.sight, receipt: receipt, now: now)
+        self.version = entry?.version
+        if self.firstMark == nil { self.firstMark = self.sight?.mark }
+    }
+
+    mutating func read(for purpose: Purpose) -> FlightAction {
+        self.state = .reading(purpose)
+        return .read
+    }
+
+    mutating func pause(_ duration: Duration, for purpose: Purpose, now: Moment) -> FlightAction {
+        self.state = .pausing(purpose)
+        return .pause(until: now.boot.advanced(by: duration))
+    }
+
+    mutating func end(
+        _ result: FlightOutcome.Result,
+        declaredDead: Bool = false,
+        dropping dropped: TokenGrant? = nil
+    ) -> FlightAction {
+        self.state = .ended
+        var outcome = FlightOutcome(result, sight: self.sight)
+        outcome.lesson = self.lesson
+        outcome.setback = self.setback
+        outcome.declaredDead = declaredDead
+        outcome.dropped = dropped
+        outcome.uses = self.uses
+        return .end(outcome)
+    }
+
+    /// An event that can't come in this state is our own bug: the flight ends, the process goes on.
+    mutating func poison() -> FlightAction {
+        assertionFailure("a flight was told of something it had not asked for")
+        return self.end(
+            .failed(PassError(.refreshFailed, "account \(self.plan.account): its refresh ended by a fault in Martlet"))
+        )
+    }
+}

@@ -1,0 +1,33 @@
+package import OAuth
+package import TokenModel
+internal import TokenStorage
+
+/// What a flight leaves behind.
+package struct FlightOutcome: Equatable, Sendable {
+    package enum Result: Equatable, Sendable {
+        /// New tokens are durable in the store.
+        case committed
+        /// The store holds what was asked for, or another grant: look at ``FlightOutcome/sight``.
+        case settled
+        case failed(PassError)
+    }
+
+    package let result: Result
+    /// The record as last read or written; `nil` if it never could be.
+    package let sight: Sight?
+    /// What the provider's answers said about Martlet's own client.
+    package var lesson = ProviderHold.Lesson.nothing
+    /// The last reason for no tokens, for the log.
+    package var setback: Setback?
+    /// Set by the one flight that wrote into the record that its grant is dead.
+    package var declaredDead = false
+    /// Tokens the provider issued and the store has no place for any more: another grant or generation stands there.
+    package var dropped: TokenGrant?
+    /// Times that the refresh token went, or may have gone, to the provider.
+    package var uses = 0
+
+    package init(_ result: Result, sight: Sight?) {
+        self.result = result
+        self.sight = sight
+    }
+}

@@ -1,0 +1,35 @@
+package import TokenModel
+package import TokenStorage
+
+/// What a flight is given to go by.
+package struct FlightPlan: Sendable {
+    package let account: AccountID
+    /// Whom the configuration lets the tokens go to.
+    package let binding: AccountRecord.Binding
+    /// The longest an exchange with the provider lasts.
+    package let timeout: Duration
+    package let boot: BootID
+    /// Drawn for this flight.
+    package let claim: ClaimID
+    package let demand: Demand
+    /// Drawn for this flight, evenly from 0 to 1.
+    package let jitter: Double
+
+    package init(
+        account: AccountID,
+        binding: AccountRecord.Binding,
+        timeout: Duration,
+        boot: BootID,
+        claim: ClaimID,
+        demand: Demand,
+        jitter: Double
+    ) {
+        self.account = account
+        self.binding = binding
+        self.timeout = timeout
+        self.boot = boot
+        self.claim = claim
+        self.demand = demand
+        self.jitter = jitter
+    }
+}

@@ -1,0 +1,89 @@
+package import TokenModel
+
+/// Keeps a provider from being asked again and again while it refuses Martlet's own client: one probe after 30 s, and
+/// then at twice the distance each time, up to 5 min. The provider's accounts stay alive.
+///
+///     open ──refused──▶ held ──time over, one admitted──▶ probing ──accepted──▶ open
+///                         ▲                                  │
+///                         └──────── refused, or no answer ───┘
+package struct ProviderHold: Equatable, Sendable {
+    /// What a flight learned about the client registration.
+    package enum Lesson: Equatable, Sendable {
+        /// The provider answered about the grant: it knows the client.
+        case accepted
+        /// `invalid_client` and its kin.
+        case refused
+        /// No exchange, or none that says anything about the client.
+        case nothing
+    }
+
+    private enum State: Equatable {
+        case open
+        case held(until: BootInstant, distance: Duration)
+        case probing(distance: Duration)
+    }
+
+    private var state = State.open
+
+    package init() {}
+
+    private static let firstDistance = Duration.seconds(30)
+    private static let longestDistance = Duration.seconds(300)
+
+    /// Asks to send something. What is admitted must end in ``learned(_:probe:now:)``.
+    ///
+    /// - Parameter isForced: an operator wants to know now.
+    package mutating func admit(isForced: Bool = false, now: BootInstant) -> Admission {
+        switch self.state {
+        case .open:
+            return .open
+        case .held(let until, let distance) where now >= until || isForced:
+            self.state = .probing(distance: distance)
+            return .probe
+        case .held(let until, _):
+            return .held(retryAfter: now.duration(to: until))
+        case .probing:
+            return .held(retryAfter: .seconds(1))
+        }
+    }
+
+    /// What ``admit(now:)`` says.
+    package enum Admission: Equatable, Sendable {
+        case open
+        /// Admitted, as the one that finds out.
+        case probe
+        case held(retryAfter: Duration)
+    }
+
+    /// Whether nothing is sent at the moment but a probe.
+    package var isHeld: Bool { self.state != .open }
+
+    /// Takes note of how an admitted flight ended.
+    ///
+    /// - Parameter probe: whether it had been admitted as the probe.
+    /// - Returns: whether this changed between held and open: worth a line in the log.
+    package mutating func learned(_ lesson: Lesson, probe: Bool, now: BootInstant) -> Bool {
+        switch (lesson, self.state) {
+        case (.accepted, .open):
+            return false
+        case (.accepted, _):
+            self.state = .open
+            return true
+        case (.refused, .open):
+            self.hold(Self.firstDistance, now: now)
+            return true
+        case (.refused, .probing(let distance)) where probe:
+            self.hold(min(distance * 2, Self.longestDistance), now: now)
+            return false
+        case (.nothing, .probing(let distance)) where probe:
+            self.hold(distance, now: now)
+            return false
+        case (.refused, _), (.nothing, _):
+            return false
+        }
+    }
+
+    private mutating func hold(_ distance: Duration, now: BootInstant) {
+        self.state = .held(until: now.advanced(by: distance), distance: distance)
+    }
+}

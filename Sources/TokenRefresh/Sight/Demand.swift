@@ -1,0 +1,19 @@
+package import TokenModel
+
+/// What somebody wants of an account beyond a usable token.
+package struct Demand: Equatable, Sendable {
+    /// The token set an upstream answered 401 to: it counts as expired.
+    package var refused: TokenMark?
+    /// An operator asked for a refresh: also of a valid token, and at once after a setback.
+    package var isForced: Bool
+
+    package init(refused: TokenMark? = nil, isForced: Bool = false) {
+        self.refused = refused
+        self.isForced = isForced
+    }
+
+    /// Any token that is good.
+    package static let usable = Demand()
+    /// A refresh now.
+    package static let forced = Demand(isForced: true)
+}

@@ -1,0 +1,48 @@
+package import TokenModel
+package import TokenStorage
+
+/// What this process has read of an account's record, with every time in it counted on its own clock from the first
+/// sight of it.
+package struct Sight: Equatable, Sendable {
+    /// `nil`: nothing is stored.
+    package let entry: AccountVault.Entry?
+    package var freshness: Freshness
+    /// When the record's backoff is over; `nil` without one.
+    package let retryAt: BootInstant?
+    /// When the record was read, or written by us.
+    package let readAt: BootInstant
+
+    /// Takes a record as read or written at `now`.
+    ///
+    /// - Parameter previous: the sight before this one. What was in it already keeps the times it got then.
+    package init(
+        _ entry: AccountVault.Entry?,
+        after previous: Sight?,
+        receipt: Freshness.Receipt = .stored,
+        now: Moment
+    ) {
+        self.entry = entry
+        self.readAt = now.boot
+        let record = entry?.record
+        let known = previous?.entry?.record
+        if receipt == .stored, let previous, let known, known.mark == record?.mark, known.tokens == record?.tokens {
+            self.freshness = previous.freshness
+        } else {
+            self.freshness = Freshness.judge(record?.tokens, receipt: receipt, now: now)
+        }
+        if let trouble = record?.trouble, trouble.retryIn > .zero {
+            let isKnown = known?.mark == record?.mark && known?.trouble == trouble
+            self.retryAt = (isKnown ? previous?.retryAt : nil) ?? now.boot.advanced(by: trouble.retryIn)
+        } else {
+            self.retryAt = nil
+        }
+    }
+
+    /// Which token set it is; `nil` where nothing is stored.
+    package var mark: TokenMark? { self.entry?.record.mark }
+}
+
+extension AccountRecord {
+    /// Which token set this is.
+    package var mark: TokenMark { TokenMark(grant: self.grant, generation: self.generation) }
+}

@@ -1,0 +1,69 @@
+package import TokenModel
+package import TokenStorage
+
+/// What can be had of an account as it was last seen.
+package enum Standing: Equatable, Sendable {
+    case usable(Pass)
+    /// No pass, and a refresh is not to be tried now, or can't help.
+    case blocked(PassError)
+    /// A refresh would help, and nothing in the record speaks against it.
+    case refreshable
+}
+
+extension Sight {
+    /// What can be had for `demand` at `now`.
+    ///
+    /// - Parameter binding: whom the configuration lets the account's tokens go to. Tokens made for anyone else are
+    ///   neither used nor spent.
+    package func standing(
+        of account: AccountID,
+        bound binding: AccountRecord.Binding,
+        for demand: Demand = .usable,
+        at now: BootInstant
+    ) -> Standing {
+        guard let record = self.entry?.record, let tokens = record.tokens else { return .blocked(.empty(account)) }
+        guard record.binding == binding else { return .blocked(.boundElsewhere(account, to: record.binding)) }
+        let pass = demand.isForced || demand.refused == record.mark ? nil : self.pass(for: account, at: now)
+        if let pass, !self.freshness.isDoubtful { return .usable(pass) }
+        if let obstacle = self.obstacle(account, record, tokens, isForced: demand.isForced, at: now) {
+            return pass.map { .usable($0) } ?? .blocked(obstacle)
+        }
+        return .refreshable
+    }
+
+    /// Whether another replica's claim may be broken once it has lapsed: never while the access token is still good.
+    package func mayBreakClaim(for demand: Demand, at now: BootInstant) -> Bool {
+        let isGood = self.freshness.isUsable(at: now) && !self.freshness.isDoubtful
+        return !isGood || (demand.refused != nil && demand.refused == self.mark)
+    }
+
+    private func obstacle(
+        _ account: AccountID,
+        _ record: AccountRecord,
+        _ tokens: TokenSet,
+        isForced: Bool,
+        at now: BootInstant
+    ) -> PassError? {
+        if let trouble = record.trouble, trouble.dead { return PassError(trouble, of: account, retryAfter: nil) }
+        if tokens.refreshToken == nil { return .withoutRefreshToken(account) }
+        // Whoever holds a claim has waited the backoff out already.
+        guard let trouble = record.trouble, let retryAt, now < retryAt, record.claim == nil, !isForced else {
+            return nil
+        }
+        return PassError(trouble, of: account, retryAfter: now.duration(to: retryAt))
+    }
+
+    private func pass(for account: AccountID, at now: BootInstant) -> Pass? {
+        guard let record = self.entry?.record, let accessToken = record.tokens?.accessToken,
+            let usableUntil = self.freshness.usableUntil, now < usableUntil
+        else { return nil }
+        return Pass(
+            account: account,
+            grant: record.grant,
+            generation: record.generation,
+            stamp: record.stamp,
+            accessToken: accessToken,
+            usableUntil: usableUntil
+        )
+    }
+}

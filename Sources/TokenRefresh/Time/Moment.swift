@@ -1,0 +1,14 @@
+package import TokenModel
+
+/// One moment on both clocks, read together.
+///
+/// Ages and deadlines are counted on `boot`; `wall` is only written into records and compared with what records say.
+package struct Moment: Hashable, Sendable {
+    package let boot: BootInstant
+    package let wall: WallTime
+
+    package init(boot: BootInstant, wall: WallTime) {
+        self.boot = boot
+        self.wall = wall
+    }
+}

@@ -1,0 +1,146 @@
+package import TokenModel
+package import TokenStorage
+
+extension PassError {
+    /// What a record's trouble means to someone who wants a pass.
+    package init(_ trouble: AccountRecord.Trouble, of account: AccountID, retryAfter: Duration?) {
+        let reason = trouble.reason
+        switch TroubleKind(of: trouble) {
+        case .refused where trouble.dead:
+            self.init(
+                .reauthorizationRequired,
+                """
+                account \(account): the provider refused the refresh token three times without a known reason \
+                (\(reason)); sign in again or import new tokens
+                """
+            )
+        case _ where trouble.dead:
+            self.init(
+                .reauthorizationRequired,
+                "account \(account): the refresh token is dead (\(reason)); sign in again or import new tokens"
+            )
+        case .config, .accountConfig:
+            self.init(
+                .providerConfig,
+                "account \(account): the provider refuses the client (\(reason)); check its id, secret and scopes",
+                retryAfter: retryAfter
+            )
+        case .notSent, .ambiguous, .throttled, .refused, .dead:
+            self.init(
+                .refreshFailed,
+                "account \(account): the refresh failed (\(reason)) and is tried again later",
+                retryAfter: retryAfter
+            )
+        }
+    }
+
+    static func empty(_ account: AccountID) -> PassError {
+        PassError(.accountEmpty, "account \(account) has no tokens; import some or sign in")
+    }
+
+    static func boundElsewhere(_ account: AccountID, to binding: AccountRecord.Binding) -> PassError {
+        PassError(
+            .reauthorizationRequired,
+            """
+            account \(account): its tokens were made for provider \(binding.provider), token endpoint \
+            \(binding.tokenEndpointOrigin) and client \(binding.clientID), and the configuration says otherwise; \
+            adopt them if that is right, or import new ones
+            """
+        )
+    }
+
+    static func withoutRefreshToken(_ account: AccountID) -> PassError {
+        PassError(.reauthorizationRequired, "account \(account) has no refresh token; sign in again or import one")
+    }
+
+    static func unreadable(_ account: AccountID, _ cause: StoreError) -> PassError {
+        PassError(.accountUnreadable, "the record of account \(account) does not open and is kept: \(cause.message)")
+    }
+
+    static func storeLost(_ account: AccountID, _ cause: StoreError) -> PassError {
+        PassError(
+            .storeLost,
+            "account \(account) can't be refreshed without the store: \(cause.message)",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static func storeTooSlow(_ account: AccountID) -> PassError {
+        PassError(
+            .storeLost,
+            "account \(account) can't be refreshed: the store takes longer for a write than a claim leaves",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static func claimedElsewhere(_ account: AccountID) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account): another replica is refreshing it and has not ended in its time",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static func expiredOnArrival(_ account: AccountID) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account): the provider's new access token had expired before it could be used",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static func tooOften(_ account: AccountID, retryAfter: Duration) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account) was refreshed too often in a short time; its tokens end too early",
+            retryAfter: retryAfter
+        )
+    }
+
+    static func providerHeld(_ provider: ProviderID, retryAfter: Duration) -> PassError {
+        PassError(
+            .providerConfig,
+            "provider \(provider) refuses the client; check its id and secret",
+            retryAfter: retryAfter
+        )
+    }
+
+    static func unstorable(_ account: AccountID, _ cause: StoreError) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account): the provider's new tokens can't be stored and so can't be used: \(cause.message)"
+        )
+    }
+
+    static func notConfigured(_ account: AccountID) -> PassError {
+        PassError(.accountEmpty, "account \(account) is not in the configuration")
+    }
+
+    static func stopping(_ account: AccountID) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account) is not refreshed: the gateway is stopping",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static func waitedTooLong(_ account: AccountID, _ longest: Duration) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account): its refresh has not ended within \(longest.components.seconds) s",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static func waitCancelled(_ account: AccountID) -> PassError {
+        PassError(.refreshFailed, "account \(account): the wait for its refresh was cancelled")
+    }
+
+    static func tooManyWaiters(_ limit: Int) -> PassError {
+        PassError(
+            .overloaded,
+            "\(limit) requests wait for refreshes already; a provider or the store is slow",
+            retryAfter: .seconds(1)
+        )
+    }
+}

@@ -1,0 +1,87 @@
+package import OAuth
+package import TokenStorage
+
+/// How a flight ended without tokens, and what that leaves in the record for the next one, in whichever replica.
+package enum Setback: Equatable, Sendable {
+    case notSent(VerdictReason)
+    case ambiguous(VerdictReason)
+    /// A replica ended, or lost the store, between its claim and its answer.
+    case claimBroken
+    case throttled(retryAfter: Duration)
+    case config(VerdictReason)
+    case accountConfig(VerdictReason)
+    case refused(VerdictReason)
+    case dead(VerdictReason)
+
+    /// The record's trouble after this setback.
+    ///
+    /// Flights are counted in a row of one kind: an outage that lasted an hour must not turn the first refusal after
+    /// it into the third.
+    ///
+    /// - Parameters:
+    ///   - previous: what the record says so far about this generation.
+    ///   - spent: what is known by now about the refresh token.
+    ///   - jitter: drawn evenly from 0 to 1.
+    package func trouble(
+        after previous: AccountRecord.Trouble?,
+        spent: AccountRecord.Trouble.Spent,
+        jitter: Double
+    ) -> AccountRecord.Trouble {
+        let counts = previous.map { TroubleKind(of: $0).counting == self.kind.counting } ?? false
+        // Held where a stored number, however absurd, can't overflow.
+        let tries = min(max(counts ? previous?.tries ?? 0 : 0, 0), 1_000_000) + 1
+        var trouble = AccountRecord.Trouble(
+            tries: tries,
+            spent: spent,
+            retryIn: .zero,
+            dead: false,
+            reason: self.reason
+        )
+        switch self {
+        case .notSent, .ambiguous, .claimBroken:
+            let longest = Self.doubled(.milliseconds(500), tries: tries, atMost: .seconds(30))
+            trouble.retryIn = .milliseconds(Int64(Double(longest / .milliseconds(1)) * min(max(jitter, 0), 1)))
+        case .throttled(let retryAfter):
+            trouble.retryIn = retryAfter
+        case .config:
+            // The provider as a whole is held, in each process; its first success must not leave this account behind.
+            trouble.retryIn = .zero
+        case .accountConfig:
+            trouble.retryIn = Self.doubled(.seconds(30), tries: tries, atMost: .seconds(300))
+        case .refused:
+            // Three tries in less than 5 min: at 0, 75 and 225 s.
+            trouble.retryIn = Self.doubled(.seconds(75), tries: tries, atMost: .seconds(150))
+            trouble.dead = tries >= 3
+        case .dead:
+            trouble.dead = true
+        }
+        return trouble
+    }
+
+    private static func doubled(_ first: Duration, tries: Int, atMost longest: Duration) -> Duration {
+        min(first * (1 << min(tries - 1, 10)), longest)
+    }
+
+    private var kind: TroubleKind {
+        switch self {
+        case .notSent: .notSent
+        case .ambiguous, .claimBroken: .ambiguous
+        case .throttled: .throttled
+        case .config: .config
+        case .accountConfig: .accountConfig
+        case .refused: .refused
+        case .dead: .dead
+        }
+    }
+
+    private var reason: String {
+        switch self {
+        case .throttled: self.kind.rawValue
+        case .claimBroken: "\(self.kind.rawValue).claim_broken"
+        case .dead(let reason): reason.rawValue
+        case .notSent(let reason), .ambiguous(let reason), .config(let reason), .accountConfig(let reason),
+            .refused(let reason):
+            "\(self.kind.rawValue).\(reason.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package import TokenStorage
+
+/// What a record's trouble is about: the first word of its reason (`not_sent.connect_failed`).
+///
+/// The reason is what a record keeps and an operator is shown; its first word is what the engine goes by.
+package enum TroubleKind: String, Sendable {
+    case notSent = "not_sent"
+    case ambiguous
+    case throttled
+    case config
+    case accountConfig = "account_config"
+    case refused
+    /// The reason is the provider's own word, and the record's `dead` is set.
+    case dead
+
+    /// Reads a record's trouble. A reason that begins with no word of ours counts as ambiguous, the most careful kind.
+    package init(of trouble: AccountRecord.Trouble) {
+        let word = trouble.reason.prefix { $0 != "." }
+        self = TroubleKind(rawValue: String(word)) ?? (trouble.dead ? .dead : .ambiguous)
+    }
+
+    /// Kinds of one group share a count of tries: a failing provider shows itself now in one way, now in another.
+    package enum Counting: Sendable { case outage, clientRefused, accountRefused, refused, dead }
+
+    package var counting: Counting {
+        switch self {
+        case .notSent, .ambiguous, .throttled: .outage
+        case .config: .clientRefused
+        case .accountConfig: .accountRefused
+        case .refused: .refused
+        case .dead: .dead
+        }
+    }
+}

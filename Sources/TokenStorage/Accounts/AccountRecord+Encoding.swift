@@ -1,0 +1,99 @@
+package import TokenModel
+
+extension AccountRecord {
+    private static let format: UInt8 = 1
+
+    /// The record as bytes to seal.
+    package func encoded() -> Secret {
+        let writer = FieldWriter(format: Self.format)
+        writer.write(self.grant.rawValue)
+        writer.write(self.generation.rawValue)
+        writer.write(self.tokens) { $0.write(to: writer) }
+        writer.write(self.stamp.rawValue)
+        writer.write(self.binding.provider.rawValue)
+        writer.write(self.binding.tokenEndpointOrigin)
+        writer.write(self.binding.clientID)
+        writer.write(self.claim) { claim in
+            writer.write(claim.boot.rawValue)
+            writer.write(claim.id.rawValue)
+            writer.write(claim.standsFor)
+        }
+        writer.write(self.trouble) { trouble in
+            writer.write(Int64(trouble.tries))
+            writer.write(trouble.spent == .maybe)
+            writer.write(trouble.retryIn)
+            writer.write(trouble.dead)
+            writer.write(trouble.reason)
+        }
+        writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
+        return writer.finish()
+    }
+
+    /// Reads what ``encoded()`` wrote.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
+    package init(decoding bytes: Secret) throws(StoreError) {
+        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        let grant = GrantID(rawValue: try reader.read())
+        let generation = Generation(rawValue: try reader.read())
+        let tokens = try reader.readOptional { reader throws(StoreError) in try TokenSet(from: &reader) }
+        let stamp = Epoch(rawValue: try reader.read())
+        let binding = Binding(
+            provider: ProviderID(rawValue: try reader.read()),
+            tokenEndpointOrigin: try reader.read(),
+            clientID: try reader.read()
+        )
+        let claim = try reader.readOptional { reader throws(StoreError) in
+            Claim(
+                boot: BootID(rawValue: try reader.read()),
+                id: ClaimID(rawValue: try reader.read()),
+                standsFor: try reader.read()
+            )
+        }
+        let trouble = try reader.readOptional { reader throws(StoreError) in
+            Trouble(
+                tries: Int(try reader.read(Int64.self)),
+                spent: try reader.read() ? .maybe : .no,
+                retryIn: try reader.read(),
+                dead: try reader.read(),
+                reason: try reader.read()
+            )
+        }
+        let refreshedAt = try reader.readOptional { reader throws(StoreError) in
+            WallTime(millisecondsSince1970: try reader.read())
+        }
+        try reader.finish()
+        self.init(
+            grant: grant,
+            generation: generation,
+            tokens: tokens,
+            stamp: stamp,
+            binding: binding,
+            claim: claim,
+            trouble: trouble,
+            refreshedAt: refreshedAt
+        )
+    }
+}
+
+extension TokenSet {
+    fileprivate func write(to writer: FieldWriter) {
+        writer.write(self.accessToken) { writer.write($0) }
+        writer.write(self.refreshToken) { writer.write($0) }
+        writer.write(self.receivedAt.millisecondsSince1970)
+        writer.write(self.lifetime)
+        writer.write(self.refreshLifetime) { writer.write($0) }
+        writer.write(self.scopes) { writer.write($0) }
+    }
+
+    fileprivate init(from reader: inout FieldReader) throws(StoreError) {
+        self.init(
+            accessToken: try reader.readOptional { reader throws(StoreError) in try reader.read() },
+            refreshToken: try reader.readOptional { reader throws(StoreError) in try reader.read() },
+            receivedAt: WallTime(millisecondsSince1970: try reader.read()),
+            lifetime: try reader.read(),
+            refreshLifetime: try reader.readOptional { reader throws(StoreError) in try reader.read() },
+            scopes: try reader.readArray { reader throws(StoreError) in try reader.read() }
+        )
+    }
+}

@@ -1,0 +1,65 @@
+internal import Synchronization
+
+/// Hands hints of changed keys to whoever listens: what a driver's `changes()` is made of.
+package final class ChangeBroadcaster: Sendable {
+    /// How many hints wait for a slow listener; older ones are lost then, as hints may be.
+    package static let bufferLimit = 4096
+
+    private struct State {
+        var listeners: [UInt64: AsyncStream<RecordKey>.Continuation] = [:]
+        var nextListener: UInt64 = 0
+        var finished = false
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    deinit { self.finish() }
+
+    /// Whether anybody would hear of a key announced now.
+    package var hasListeners: Bool { self.state.withLock { !$0.listeners.isEmpty } }
+
+    /// A stream of the keys announced from now on; it ends with ``finish()``.
+    package func listen() -> AsyncStream<RecordKey> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: RecordKey.self,
+            bufferingPolicy: .bufferingNewest(Self.bufferLimit)
+        )
+        let joined: UInt64? = self.state.withLock { state in
+            guard !state.finished else { return nil }
+            let listener = state.nextListener
+            state.nextListener += 1
+            state.listeners[listener] = continuation
+            return listener
+        }
+        guard let listener = joined else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in self?.leave(listener) }
+        return stream
+    }
+
+    /// Tells all who listen that the record at `key` may have changed.
+    package func announce(_ key: RecordKey) {
+        // Yielded outside of the lock: a continuation may call back into `leave`.
+        for continuation in self.state.withLock({ Array($0.listeners.values) }) {
+            continuation.yield(key)
+        }
+    }
+
+    /// Ends all streams, now and from now on.
+    package func finish() {
+        let listeners = self.state.withLock { state in
+            state.finished = true
+            defer { state.listeners = [:] }
+            return Array(state.listeners.values)
+        }
+        for continuation in listeners { continuation.finish() }
+    }
+
+    private func leave(_ listener: UInt64) {
+        self.state.withLock { $0.listeners[listener] = nil }
+    }
+}

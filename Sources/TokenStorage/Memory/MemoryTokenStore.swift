@@ -1,0 +1,49 @@
+package import TokenModel
+
+/// Keeps records in this process and forgets them with it: for tests, and for accounts that mint their tokens.
+package actor MemoryTokenStore: TokenStore {
+    private var records: [RecordKey: StoredRecord] = [:]
+    private let broadcaster = ChangeBroadcaster()
+
+    package init() {}
+
+    package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        self.records[key]
+    }
+
+    package func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
+        let current = self.records[key]
+        guard current?.version == expecting else { throw .conflict(current) }
+        self.records[key] = StoredRecord(version: version, value: value)
+        self.broadcaster.announce(key)
+    }
+
+    package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        let current = self.records[key]
+        guard current?.version == expecting else { throw .conflict(current) }
+        self.records[key] = nil
+        self.broadcaster.announce(key)
+    }
+
+    package func keys(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [RecordKey] {
+        try StoreError.checkLimit(limit)
+        let behind = self.records.keys.filter { key in
+            prefix.contains(key) && after.map { $0 < key } ?? true
+        }
+        return Array(behind.sorted().prefix(limit))
+    }
+
+    package nonisolated func changes() -> AsyncStream<RecordKey> {
+        self.broadcaster.listen()
+    }
+}

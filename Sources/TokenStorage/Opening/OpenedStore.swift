@@ -1,0 +1,85 @@
+internal import TokenModel
+
+/// A store whose key is proven to be the right one.
+package struct OpenedStore: Sendable {
+    package let store: any TokenStore
+    package let keyRing: KeyRing
+    package let storeID: StoreID
+
+    /// Records of any kind, sealed and opened.
+    package var records: SealedRecords {
+        SealedRecords(store: self.store, keyRing: self.keyRing, storeID: self.storeID)
+    }
+
+    /// The accounts' records.
+    package var accounts: AccountVault { AccountVault(self.records) }
+
+    /// Opens a store: under the keys that are there when it has a canary, else as a new store, with a first key made
+    /// where `keys` makes keys. Of several processes that open a new store at once, all get the same.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` when the keys are missing, can't be had or are not this store's; what the
+    ///   store throws.
+    package static func open(_ store: any TokenStore, keys: some KeyRingSource) async throws(StoreError) -> OpenedStore
+    {
+        if let stored = try await store.read(.canary) {
+            return try Self.open(store, stored, keys: keys)
+        }
+        guard try await store.keys(under: .all, after: nil, limit: 1).isEmpty else {
+            // Another process may have made the canary, and records after it, since it was read.
+            guard let stored = try await store.read(.canary) else {
+                throw StoreError(
+                    .unreadable,
+                    "the store holds records and no canary, the record that names it: without it none of them opens; "
+                        + "restore the store from a backup"
+                )
+            }
+            return try Self.open(store, stored, keys: keys)
+        }
+        let keyRing = try Self.translating(keys) { keys throws(KeyRingError) in
+            if let existing = try keys.existing() { existing } else { try keys.make() }
+        }
+        let canary = Canary(storeID: .random())
+        do {
+            try await store.write(canary.sealed(with: keyRing, as: .first), at: .canary, as: .first, expecting: nil)
+            return OpenedStore(store: store, keyRing: keyRing, storeID: canary.storeID)
+        } catch {
+            guard error.code == .conflict, let winner = error.current else { throw error }
+            return try Self.open(store, winner, keys: keys)
+        }
+    }
+
+    private static func open(
+        _ store: any TokenStore,
+        _ stored: StoredRecord,
+        keys: some KeyRingSource
+    ) throws(StoreError) -> OpenedStore {
+        guard let keyRing = try Self.translating(keys, { keys throws(KeyRingError) in try keys.existing() }) else {
+            throw StoreError(
+                .unreadable,
+                "the store is sealed and its key is missing at \(keys.name): put the key file back from its copy; "
+                    + "a new key can't open what was sealed under another"
+            )
+        }
+        do {
+            let canary = try Canary(opening: stored, with: keyRing)
+            return OpenedStore(store: store, keyRing: keyRing, storeID: canary.storeID)
+        } catch {
+            throw StoreError(
+                .unreadable,
+                "wrong sealing key in \(keys.name): the store's canary does not open (\(error.message)); "
+                    + "use the key this store was made with, or the store this key belongs to"
+            )
+        }
+    }
+
+    private static func translating<Keys: KeyRingSource, Result>(
+        _ keys: Keys,
+        _ body: (Keys) throws(KeyRingError) -> Result
+    ) throws(StoreError) -> Result {
+        do {
+            return try body(keys)
+        } catch {
+            throw StoreError(.unreadable, "no sealing key: \(error.message)")
+        }
+    }
+}

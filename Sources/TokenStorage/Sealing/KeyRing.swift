@@ -1,0 +1,102 @@
+internal import Crypto
+internal import FoundationEssentials
+package import TokenModel
+
+/// The keys of a store: records are sealed under the first, and opened with whichever of them they name.
+///
+/// To change keys, put the new one first, seal everything anew, then drop the old one.
+package struct KeyRing: Sendable {
+    /// Seals.
+    package let current: SealingKey
+    /// Only open.
+    package let retired: [SealingKey]
+
+    /// - Parameter retired: keys that records may still be sealed under.
+    package init(current: SealingKey, retired: [SealingKey] = []) {
+        self.current = current
+        self.retired = retired
+    }
+
+    /// Encrypts `plaintext` for one place with AES-256-GCM.
+    ///
+    /// - Throws: ``StoreError/Code/invalid`` when the result would be over ``SealedBytes/maximumCount``.
+    package func seal(_ plaintext: Secret, for context: SealingContext) throws(StoreError) -> SealedBytes {
+        guard plaintext.count <= SealedBytes.maximumCount - SealedBytes.overhead else {
+            throw StoreError(
+                .invalid,
+                "the record at \(context.key) has \(plaintext.count) bytes; at most "
+                    + "\(SealedBytes.maximumCount - SealedBytes.overhead) can be sealed and stored"
+            )
+        }
+        var generator = SystemRandomNumberGenerator()
+        let salt = (0..<SealedBytes.Layout.saltCount / 8).flatMap { _ in generator.next().bigEndianBytes }
+        let nonce = AES.GCM.Nonce()
+        do {
+            let box = try plaintext.withUnredacted { span in
+                try unsafe span.withUnsafeBytes { bytes in
+                    try unsafe AES.GCM.seal(
+                        bytes,
+                        using: self.current.recordKey(salt: salt),
+                        nonce: nonce,
+                        authenticating: context.associatedData
+                    )
+                }
+            }
+            return SealedBytes(
+                SealedBytes.Layout(
+                    keyID: self.current.id,
+                    salt: salt,
+                    nonce: Array(nonce),
+                    ciphertext: Array(box.ciphertext),
+                    tag: Array(box.tag)
+                )
+            )
+        } catch {
+            throw StoreError(.invalid, "the record at \(context.key) can't be sealed")
+        }
+    }
+
+    /// Decrypts what was sealed for the same place under one of the ring's keys.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for anything else; the message says why and holds nothing of the record.
+    package func open(_ sealed: SealedBytes, for context: SealingContext) throws(StoreError) -> Secret {
+        let layout = try sealed.layout()
+        guard let key = self.key(layout.keyID) else {
+            let known = ([self.current] + self.retired).map(\.id.description).joined(separator: ", ")
+            throw StoreError(
+                .unreadable,
+                "the record at \(context.key) is sealed with key \(layout.keyID), and the key ring holds \(known)"
+            )
+        }
+        do {
+            let box = try AES.GCM.SealedBox(
+                nonce: AES.GCM.Nonce(data: layout.nonce),
+                ciphertext: layout.ciphertext,
+                tag: layout.tag
+            )
+            var opened = try AES.GCM.open(
+                box,
+                using: key.recordKey(salt: layout.salt),
+                authenticating: context.associatedData
+            )
+            let plaintext = Secret(opened)
+            opened.wipe()
+            return plaintext
+        } catch {
+            throw StoreError(
+                .unreadable,
+                "the record at \(context.key) does not open as version \(context.version) of this store: "
+                    + "it was damaged, moved from elsewhere, or put back from an older version"
+            )
+        }
+    }
+
+    /// Whether sealing `sealed` anew would change its key.
+    package func sealsAnew(_ sealed: SealedBytes) -> Bool {
+        (try? sealed.layout().keyID) != self.current.id
+    }
+
+    private func key(_ id: SealingKey.ID) -> SealingKey? {
+        self.current.id == id ? self.current : self.retired.first { $0.id == id }
+    }
+}

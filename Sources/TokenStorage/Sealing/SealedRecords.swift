@@ -1,0 +1,53 @@
+package import TokenModel
+
+/// The records of one store, opened: what is read has been decrypted and authenticated for its key and version, what is
+/// written is sealed first. Rooms put their own records on top of it.
+package struct SealedRecords: Sendable {
+    /// Who the records belong to; each is sealed for it.
+    package let storeID: StoreID
+    /// Where they are kept, sealed; listing, removing and hints of changes are asked of it.
+    package let store: any TokenStore
+    package let keyRing: KeyRing
+
+    package init(store: any TokenStore, keyRing: KeyRing, storeID: StoreID) {
+        self.store = store
+        self.keyRing = keyRing
+        self.storeID = storeID
+    }
+
+    /// A record's plaintext, and which write it is.
+    package struct Entry: Equatable, Sendable {
+        package let plaintext: Secret
+        package let version: Version
+    }
+
+    /// What is at `key`; `nil` where there is no record.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays where it is.
+    package func read(_ key: RecordKey) async throws(StoreError) -> Entry? {
+        guard let stored = try await self.store.read(key) else { return nil }
+        return try self.open(stored, at: key)
+    }
+
+    /// Opens what a conflict carried, or a read of the store itself.
+    package func open(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> Entry {
+        let context = SealingContext(store: self.storeID, key: key, version: stored.version)
+        return Entry(plaintext: try self.keyRing.open(stored.value, for: context), version: stored.version)
+    }
+
+    /// Seals `plaintext` and writes it behind version `expecting` (`nil`: there is no record yet).
+    ///
+    /// - Returns: the version written.
+    /// - Throws: ``StoreError/Code/conflict`` with the sealed record that is there; ``StoreError/Code/invalid`` when the
+    ///   record would be too large.
+    package func write(
+        _ plaintext: Secret,
+        at key: RecordKey,
+        expecting: Version?
+    ) async throws(StoreError) -> Version {
+        let version = expecting?.next ?? .first
+        let context = SealingContext(store: self.storeID, key: key, version: version)
+        let sealed = try self.keyRing.seal(plaintext, for: context)
+        return try await self.store.write(sealed, at: key, expecting: expecting)
+    }
+}

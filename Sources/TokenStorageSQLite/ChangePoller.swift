@@ -1,0 +1,84 @@
+internal import GRDB
+internal import Synchronization
+internal import TokenStorage
+
+/// Finds out what other processes wrote, while somebody listens.
+///
+/// SQLite has no way to be told. `PRAGMA data_version` costs a look at shared memory and changes with every commit of
+/// another connection; the keys are then found by their change numbers. Records that another process removed leave
+/// nothing to find: no hint comes of them.
+final class ChangePoller: Sendable {
+    private static let interval = Duration.milliseconds(25)
+    private static let batch = 1_000
+
+    /// What has been seen, kept while nobody listens: a new listener then hears of all that was written meanwhile, and
+    /// not nothing of what is written while it joins.
+    private struct Position {
+        var dataVersion: Int64?
+        var change: Int64
+    }
+
+    private let connection: Connection
+    private let broadcaster: ChangeBroadcaster
+    private let position: Mutex<Position>
+    private let polling = Mutex<Task<Void, Never>?>(nil)
+
+    /// - Parameter change: number of the last write before this poller's time.
+    init(_ connection: Connection, after change: Int64, announcingTo broadcaster: ChangeBroadcaster) {
+        self.connection = connection
+        self.broadcaster = broadcaster
+        self.position = Mutex(Position(dataVersion: nil, change: change))
+    }
+
+    deinit { self.stop() }
+
+    /// Polls from now on, until nobody listens any more.
+    func start() {
+        self.polling.withLock { polling in
+            guard polling == nil else { return }
+            polling = Task { [weak self] in
+                while await self?.poll() == true {
+                    try? await Task.sleep(for: Self.interval)
+                }
+            }
+        }
+    }
+
+    func stop() {
+        self.polling.withLock { polling in
+            polling?.cancel()
+            polling = nil
+        }
+    }
+
+    /// - Returns: whether to go on.
+    private func poll() async -> Bool {
+        let isOver = self.polling.withLock { polling in
+            guard Task.isCancelled || !self.broadcaster.hasListeners else { return false }
+            // A cancelled task is not the one that stands there.
+            if !Task.isCancelled { polling = nil }
+            return true
+        }
+        guard !isOver else { return false }
+        let position = self.position.withLock { $0 }
+        // A poll that failed is made up for by the next: the position stays.
+        guard let found = try? await self.connection.run(.reading, { try Self.look($0, from: position) }) else {
+            return true
+        }
+        self.position.withLock { $0 = found.position }
+        for key in found.keys { self.broadcaster.announce(key) }
+        return true
+    }
+
+    private static func look(
+        _ database: Database,
+        from position: Position
+    ) throws -> (keys: [RecordKey], position: Position) {
+        // Read first: what is committed between the two statements has a later version, and is looked for again.
+        let dataVersion = try Int64.fetchOne(database.cachedStatement(sql: "PRAGMA data_version"))
+        guard dataVersion != position.dataVersion else { return ([], position) }
+        let (keys, last) = try Records.changes(after: position.change, limit: Self.batch, database)
+        let isWhole = keys.count < Self.batch
+        return (keys, Position(dataVersion: isWhole ? dataVersion : nil, change: last))
+    }
+}

@@ -1,0 +1,108 @@
+internal import Dispatch
+internal import GRDB
+internal import TokenModel
+internal import TokenStorage
+
+/// One connection to a database, with a thread of its own for as long as it works: nothing here blocks the caller's.
+///
+/// Operations run one after another, to their end also when the task that asked is cancelled, and are answered within
+/// ``timeLimit``: one that can't get the lock, or whose disk does not answer, has failed by then for its caller.
+final class Connection: Sendable {
+    /// When an operation stops waiting for its turn and for other processes' locks.
+    static let lockLimit = Duration.milliseconds(1_600)
+    /// When its caller is answered whatever it does, such as waiting for a disk.
+    static let timeLimit = Duration.milliseconds(1_900)
+
+    /// Answers those whose time is over. A queue of its own, because the global ones may be short of threads.
+    private static let clock = DispatchQueue(label: "martlet.store.clock")
+
+    private let queue: DatabaseQueue
+    private let patience: Patience
+    private let path: String
+
+    /// Opens the database; blocks.
+    init(path: String, label: String) throws(StoreError) {
+        let patience = Patience()
+        var configuration = Configuration()
+        configuration.label = label
+        configuration.busyMode = .callback { tries in patience.wait(afterTries: tries) }
+        // GRDB ends the process for a transaction left open, as after a rollback that failed; `run` ends it instead.
+        configuration.allowsUnsafeTransactions = true
+        configuration.prepareDatabase { database in try Schema.configure(database) }
+        self.queue = try Self.patiently(patience, path) {
+            try DatabaseQueue(path: path, configuration: configuration)
+        }
+        self.patience = patience
+        self.path = path
+    }
+
+    /// Runs `body` before the connection is shared; blocks.
+    func runAtOpening<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
+        try Self.patiently(self.patience, self.path) { try self.queue.writeWithoutTransaction(body) }
+    }
+
+    /// Tries again while another process holds the lock: SQLite does not ask for patience where it fears a deadlock, as
+    /// when two processes turn on the write-ahead log at once.
+    private static func patiently<Value>(
+        _ patience: Patience,
+        _ path: String,
+        _ body: () throws -> Value
+    ) throws(StoreError) -> Value {
+        patience.lasts(until: .now + Self.lockLimit)
+        var tries = 0
+        while true {
+            do {
+                return try body()
+            } catch DatabaseError.SQLITE_BUSY where patience.wait(afterTries: tries) {
+                tries += 1
+            } catch {
+                throw StoreError(error, attempt: .opening, path: path)
+            }
+        }
+    }
+
+    /// Runs `body` with the connection.
+    ///
+    /// - Parameter lockPatience: how long it waits for other processes once it runs, where that is not all of its time.
+    func run<Value: Sendable>(
+        _ attempt: StoreError.Attempt,
+        lockPatience: Duration? = nil,
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let deadline = ContinuousClock.now + Self.lockLimit
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            let reply = Reply(to: continuation)
+            let (path, patience) = (self.path, self.patience)
+            Self.clock.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.timeLimit.clampedNanoseconds))) {
+                reply.give(.failure(.late(attempt, path: path)))
+            }
+            self.queue.asyncWriteWithoutTransaction { database in
+                guard ContinuousClock.now < deadline else {
+                    return reply.give(.failure(.late(attempt, path: path)))
+                }
+                patience.lasts(until: lockPatience.map { .now + $0 } ?? deadline)
+                let result = Result {
+                    if database.isInsideTransaction { try database.rollback() }
+                    return try body(database)
+                }
+                reply.give(result.mapError { StoreError($0, attempt: attempt, path: path) })
+            }
+        }
+        return try result.get()
+    }
+
+    /// Closes the connection; later operations fail. Blocks.
+    func close() {
+        // What can't be closed now is closed with the last reference.
+        try? self.queue.close()
+    }
+}
+
+extension StoreError {
+    fileprivate static func late(_ attempt: Attempt, path: String) -> StoreError {
+        StoreError(
+            .unreachable,
+            "can't \(attempt.rawValue) the database \(path) in time: another process holds its lock, or its disk is slow"
+        )
+    }
+}

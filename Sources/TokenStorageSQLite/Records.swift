@@ -1,0 +1,122 @@
+internal import FoundationEssentials
+internal import GRDB
+internal import TokenModel
+internal import TokenStorage
+
+/// The statements over the one table.
+///
+/// Versions are unsigned 64-bit numbers and SQLite's integers are signed: they are kept bit by bit, which equality, the
+/// only thing asked of them there, does not see.
+enum Records {
+    static func read(_ key: RecordKey, _ database: Database) throws -> StoredRecord? {
+        let statement = try database.cachedStatement(sql: "SELECT version, value FROM record WHERE key = ?")
+        guard let row = try Row.fetchOne(statement, arguments: [Data(key.rawValue.utf8)]) else { return nil }
+        guard
+            case .int64(let version) = (row[0] as DatabaseValue).storage,
+            case .blob(let value) = (row[1] as DatabaseValue).storage
+        else {
+            throw StoreError(.unreadable, "the row of \(key) does not hold a record")
+        }
+        return StoredRecord(version: Version(UInt64(bitPattern: version)), value: SealedBytes(bytes: Array(value)))
+    }
+
+    /// Compares and sets, in one transaction that holds the write lock from its beginning.
+    static func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?,
+        _ database: Database
+    ) throws {
+        try database.inTransaction(.immediate) {
+            let current = try Self.read(key, database)
+            guard current?.version == expecting else { throw StoreError.conflict(current) }
+            // GRDB binds an empty blob as NULL.
+            let statement = try database.cachedStatement(
+                sql: """
+                    INSERT OR REPLACE INTO record (key, version, value) VALUES (coalesce(?, x''), ?, coalesce(?, x''))
+                    """
+            )
+            try statement.execute(
+                arguments: [Data(key.rawValue.utf8), Int64(bitPattern: version.rawValue), Data(value.bytes)]
+            )
+            return .commit
+        }
+    }
+
+    static func remove(_ key: RecordKey, expecting: Version, _ database: Database) throws {
+        try database.inTransaction(.immediate) {
+            let current = try Self.read(key, database)
+            guard current?.version == expecting else { throw StoreError.conflict(current) }
+            let statement = try database.cachedStatement(sql: "DELETE FROM record WHERE key = ?")
+            try statement.execute(arguments: [Data(key.rawValue.utf8)])
+            return .commit
+        }
+    }
+
+    static func keys(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int,
+        _ database: Database
+    ) throws -> [RecordKey] {
+        var start = Array(prefix.rawValue.utf8)
+        if let after = after.map({ Array($0.rawValue.utf8) }), !after.lexicographicallyPrecedes(start) {
+            start = after + [0]
+        }
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT key FROM record
+                WHERE key >= coalesce(?1, x'') AND (?2 IS NULL OR key < ?2)
+                ORDER BY key
+                """
+        )
+        let rows = try Row.fetchCursor(statement, arguments: [Data(start), Self.end(of: prefix)])
+        var keys: [RecordKey] = []
+        // Counted here and not by SQLite: rows that no key of ours can have don't make a page short.
+        while keys.count < limit, let row = try rows.next() {
+            if let key = RecordKey(row[0] as DatabaseValue) { keys.append(key) }
+        }
+        return keys
+    }
+
+    /// The keys written after `change`, in the order of their writes.
+    ///
+    /// - Returns: at most `limit` of them, and the number of the last.
+    static func changes(after change: Int64, limit: Int, _ database: Database) throws -> (
+        keys: [RecordKey], last: Int64
+    ) {
+        let statement = try database.cachedStatement(
+            sql: "SELECT change, key FROM record WHERE change > ? ORDER BY change LIMIT ?"
+        )
+        var (keys, last): ([RecordKey], Int64) = ([], change)
+        let rows = try Row.fetchCursor(statement, arguments: [change, limit])
+        while let row = try rows.next() {
+            guard case .int64(let number) = (row[0] as DatabaseValue).storage else { continue }
+            last = number
+            if let key = RecordKey(row[1] as DatabaseValue) { keys.append(key) }
+        }
+        return (keys, last)
+    }
+
+    static func lastChange(_ database: Database) throws -> Int64 {
+        try Int64.fetchOne(database, sql: "SELECT max(change) FROM record") ?? 0
+    }
+
+    /// The first key behind all that begin with `prefix`: its last byte counted up. UTF-8 has no byte 0xFF.
+    private static func end(of prefix: RecordKey.Prefix) -> Data? {
+        var end = Array(prefix.rawValue.utf8)
+        guard let last = end.popLast() else { return nil }
+        return Data(end + [last + 1])
+    }
+}
+
+extension RecordKey {
+    /// `nil` for what no key of ours can be.
+    fileprivate init?(_ value: DatabaseValue) {
+        guard case .blob(let bytes) = value.storage, let text = String(validating: bytes, as: UTF8.self) else {
+            return nil
+        }
+        self.init(rawValue: text)
+    }
+}

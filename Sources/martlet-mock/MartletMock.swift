@@ -1,0 +1,101 @@
+internal import ArgumentParser
+internal import Foundation
+internal import MockServers
+internal import UnixSignals
+
+/// The program: reads the command line, serves until it is told to stop.
+@main
+struct MartletMock: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "martlet-mock",
+        abstract: "A scriptable OAuth provider and an API that wants its tokens, in one process.",
+        discussion: """
+            Everything is in memory. The client is mock-client, its secret mock-secret.
+
+            EXAMPLE
+              martlet-mock --port 9090 --rotate --reuse-detection &
+              curl -s localhost:9090/_control/grants -d '{"account": "alice"}'
+              curl -s localhost:9090/oauth/token -u mock-client:mock-secret \\
+                -d grant_type=refresh_token -d refresh_token=…
+              curl -s localhost:9090/api/echo -H 'Authorization: Bearer …'
+              curl -s -X PUT localhost:9090/_control/faults \\
+                -d '[{"on": "token", "times": 2, "delay": "3s", "drop": "after_commit"}]'
+              curl -s localhost:9090/_control/stats
+
+            EXIT CODES
+              0 stopped by a signal, 64 usage, 69 the address can't be listened on, 77 not allowed to.
+            """
+    )
+
+    @Option(help: "The name or address to listen on.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port to listen on; 0 lets the system choose one, which is printed.")
+    var port: UInt16 = 9090
+
+    @Option(help: ArgumentHelp("Serve HTTPS with these PEM files.", valueName: "cert.pem,key.pem"))
+    var tls: TLSFilesArgument?
+
+    @Option(help: ArgumentHelp("How long an access token lives: 500ms, 60s, 5m.", valueName: "duration"))
+    var accessTtl = DurationArgument(seconds: 60)
+
+    @Flag(help: "Each refresh token works once and yields the next one.")
+    var rotate = false
+
+    @Flag(help: "A refresh kills the older access tokens of the same grant.")
+    var rotationKillsAccess = false
+
+    @Flag(help: "A second use of a rotated refresh token revokes everything that descends from the same grant.")
+    var reuseDetection = false
+
+    @Option(
+        help: ArgumentHelp(
+            "For how long a rotated refresh token still yields a new pair after its first use.",
+            valueName: "duration"
+        )
+    )
+    var grace = DurationArgument(seconds: 0)
+
+    @Flag(help: "Access tokens are random strings instead of signed JWTs.")
+    var opaque = false
+
+    func run() async throws {
+        DescriptorLimit.raise()
+        let options = MockOptions(
+            host: self.host,
+            port: Int(self.port),
+            tls: self.tls?.files,
+            rules: TokenRules(
+                accessLifetime: self.accessTtl.duration,
+                rotates: self.rotate,
+                rotationKillsAccess: self.rotationKillsAccess,
+                detectsReuse: self.reuseDetection,
+                grace: self.grace.duration
+            ),
+            opaqueTokens: self.opaque
+        )
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        do {
+            try await Self.serve(options, until: signals)
+        } catch let error as MockServerError {
+            FileHandle.standardError.write(Data("martlet-mock: \(error.message)\n".utf8))
+            throw ExitCode(error.exitCode)
+        }
+    }
+
+    private static func serve(_ options: MockOptions, until signals: UnixSignalsSequence) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await MockServer.run(options) { address in
+                    // Unbuffered: whoever started the mock waits for this line.
+                    FileHandle.standardOutput.write(Data("martlet-mock listening on \(address)\n".utf8))
+                }
+            }
+            group.addTask {
+                for await _ in signals { return }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+}

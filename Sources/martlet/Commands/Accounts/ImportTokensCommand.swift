@@ -1,0 +1,38 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `martlet accounts import`.
+struct ImportTokensCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Hand an account its tokens, in place of whatever is there.",
+        discussion: """
+            Reads the provider's token answer as JSON, or a refresh token alone, from standard input or a file. On a \
+            terminal it asks, and what is typed is not shown. The provider is not called; the first use does that.
+
+            Example:
+              martlet accounts import alice < token-answer.json
+              pass show acme/alice | martlet accounts import alice
+            """
+    )
+
+    @Argument(help: "The account's name in the configuration.") var name: String
+
+    @Option(help: ArgumentHelp("Read the tokens from here instead of standard input.", valueName: "file"))
+    var file: String?
+
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let client = try self.admin.client()
+        let source: TokenSource = self.file.map { .file($0) } ?? .standardInput
+        let tokens = try source.read(for: self.name)
+        let reply = try await client.send(.importTokens(tokens.body, for: self.name))
+        if self.admin.isJSON { return Console.say(reply.text) }
+        let account = try reply.read(AccountReply.self)
+        let use =
+            account.expiresAt.map { "its access token ends \(RelativeTime(now: .now).text($0))" }
+            ?? "its first use fetches an access token"
+        Console.say("imported tokens for \(PlainText.line(account.name)); \(use)")
+    }
+}

@@ -1,0 +1,32 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `martlet accounts remove`.
+struct RemoveTokensCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Revoke an account's tokens at the provider and forget them.",
+        discussion: """
+            The tokens are forgotten whatever the provider does; exits with 1 when it was asked and did not revoke one.
+
+            Example:
+              martlet accounts remove alice
+            """
+    )
+
+    @Argument(help: "The account's name in the configuration.") var name: String
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let reply = try await self.admin.client().send(.removeTokens(of: self.name))
+        let removal = try reply.read(RemovalReply.self)
+        if self.admin.isJSON {
+            Console.say(reply.text)
+        } else if removal.tokens.isEmpty {
+            Console.say("account \(PlainText.line(removal.account.name)) had no tokens")
+        } else {
+            for line in AccountText(times: RelativeTime(now: .now)).table(removal.tokens) { Console.say(line) }
+        }
+        if let failure = removal.failure { throw failure }
+    }
+}

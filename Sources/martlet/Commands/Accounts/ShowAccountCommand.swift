@@ -1,0 +1,24 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `martlet accounts show`.
+struct ShowAccountCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show one account.",
+        discussion: """
+            Example:
+              martlet accounts show alice
+            """
+    )
+
+    @Argument(help: "The account's name in the configuration.") var name: String
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let reply = try await self.admin.client().send(.account(self.name))
+        if self.admin.isJSON { return Console.say(reply.text) }
+        let account = try reply.read(AccountReply.self)
+        for line in AccountText(times: RelativeTime(now: .now)).details(account) { Console.say(line) }
+    }
+}

@@ -1,0 +1,47 @@
+/// An account as the admin API shows it. Times are RFC 3339.
+package struct AccountReply: Decodable, Equatable, Sendable {
+    package let name: String
+    package let provider: String
+    package let configured: Bool
+    package let state: String
+    package let expiresAt: String?
+    package let generation: UInt64
+    package let lastRefreshAt: String?
+    package let lastError: String?
+    package let scopes: [String]
+
+    private enum CodingKeys: String, CodingKey {
+        case name, provider, configured, state, generation, scopes
+        case expiresAt = "expires_at"
+        case lastRefreshAt = "last_refresh_at"
+        case lastError = "last_error"
+    }
+}
+
+/// All accounts.
+package struct AccountsReply: Decodable, Equatable, Sendable {
+    package let accounts: [AccountReply]
+}
+
+/// An account without its tokens, and what became of them.
+package struct RemovalReply: Decodable, Equatable, Sendable {
+    package let account: AccountReply
+    package let tokens: [RemovedTokenReply]
+}
+
+/// A token that the gateway does not hold any more.
+package struct RemovedTokenReply: Decodable, Equatable, Sendable {
+    package let kind: String
+    /// What the provider did: `revoked`, `refused`, `unsupported` or `unreachable`.
+    package let outcome: String
+    package let reason: String?
+    package let endsAt: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case kind, outcome, reason
+        case endsAt = "ends_at"
+    }
+
+    /// Whether the provider was asked to revoke it and did not, so that it may live on.
+    package var mayLiveOn: Bool { self.outcome == "refused" || self.outcome == "unreachable" }
+}

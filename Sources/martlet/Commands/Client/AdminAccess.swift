@@ -1,0 +1,106 @@
+internal import FoundationEssentials
+internal import TokenModel
+
+/// Where a gateway's admin API is, and the token that opens it.
+package struct AdminAccess: Sendable {
+    /// `http://host:port`, without a slash at the end.
+    package let address: String
+    private let token: Secret?
+
+    /// Finds both: on the command line, in the environment, in the configuration, or at their defaults. The
+    /// configuration is read only where it is needed.
+    ///
+    /// - Parameters:
+    ///   - address: as given by `--admin`.
+    ///   - tokenFile: as given by `--admin-token-file`.
+    ///   - configuration: as given by `--config`.
+    package init(
+        address: String?,
+        tokenFile: String?,
+        configuration: String?,
+        needsToken: Bool,
+        surroundings: AdminSurroundings
+    ) throws(CommandFailure) {
+        let variable = surroundings.environment["MARTLET_ADMIN_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+        let needsFile = needsToken && tokenFile == nil && variable == nil
+        let configured =
+            address == nil || needsFile ? try Self.configured(configuration, in: surroundings) : nil
+
+        self.address =
+            if let address {
+                try Self.checked(address)
+            } else if let configured {
+                "http://\(configured.address)"
+            } else {
+                Self.standard
+            }
+        guard needsToken else {
+            self.token = nil
+            return
+        }
+        if tokenFile == nil, let variable {
+            self.token = try Self.token(in: variable, from: "MARTLET_ADMIN_TOKEN")
+        } else {
+            let path =
+                if let named = tokenFile ?? configured?.tokenFile {
+                    named
+                } else {
+                    try Self.standardTokenFile(surroundings.environment)
+                }
+            self.token = try Self.token(in: surroundings.text(path), from: path)
+        }
+    }
+
+    /// The value of an `Authorization` field that opens the API.
+    ///
+    /// - Throws: ``ExitStatus/notAllowed`` where no token was asked for.
+    package func authorization() throws(CommandFailure) -> String {
+        guard let token = self.token else { throw CommandFailure(.notAllowed, "there is no admin token to send") }
+        return token.withUnredacted { bytes in
+            var text = "Bearer "
+            for index in bytes.indices { text.unicodeScalars.append(Unicode.Scalar(bytes[index])) }
+            return text
+        }
+    }
+
+    private static let standard = "http://127.0.0.1:8081"
+
+    /// What the named configuration says, or the one that a gateway started here would read; `nil` without either.
+    private static func configured(
+        _ path: String?,
+        in surroundings: AdminSurroundings
+    ) throws(CommandFailure) -> AdminSurroundings.Configured? {
+        let named = path ?? surroundings.environment["MARTLET_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+        if let named { return try surroundings.configuration(named) }
+        guard surroundings.exists(ConfigurationOptions.defaultPath) else { return nil }
+        return try surroundings.configuration(ConfigurationOptions.defaultPath)
+    }
+
+    private static func checked(_ address: String) throws(CommandFailure) -> String {
+        let failure = CommandFailure(.usage, "--admin takes a URL such as \(Self.standard), without a path or query")
+        guard let url = URL(string: address), let scheme = url.scheme, let host = url.host(), !host.isEmpty,
+            scheme == "http" || scheme == "https", url.path().isEmpty || url.path() == "/",
+            url.query() == nil, url.fragment() == nil, url.user() == nil, url.password() == nil
+        else { throw failure }
+        return address.hasSuffix("/") ? String(address.dropLast()) : address
+    }
+
+    /// Where a gateway without a `state_dir` keeps its own.
+    private static func standardTokenFile(_ environment: [String: String]) throws(CommandFailure) -> String {
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/martlet/admin.token" }
+        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.local/state/martlet/admin.token" }
+        throw CommandFailure(
+            .notAllowed,
+            "no admin token: name its file with --admin-token-file, or set MARTLET_ADMIN_TOKEN"
+        )
+    }
+
+    /// The first token: a file may hold several, all valid.
+    private static func token(in text: String, from origin: String) throws(CommandFailure) -> Secret {
+        let lines = text.split(whereSeparator: \.isNewline)
+        guard let line = lines.first, line.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw CommandFailure(.notAllowed, "\(origin) holds no admin token: printable characters without spaces")
+        }
+        return Secret(String(line))
+    }
+}

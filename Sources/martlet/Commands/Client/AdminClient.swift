@@ -1,0 +1,84 @@
+internal import AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import TokenModel
+
+/// Speaks with the admin API of a running gateway.
+struct AdminClient: Sendable {
+    private let access: AdminAccess
+
+    init(_ access: AdminAccess) {
+        self.access = access
+    }
+
+    /// Sends a request and returns its answer, which is one that the request was done.
+    func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
+        let reply = try await self.exchange(request)
+        if let failure = reply.failure(of: request.attempt) { throw failure }
+        return reply
+    }
+
+    /// Sends a request and returns its answer, whatever it says.
+    func exchange(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
+        var message = HTTPClientRequest(url: self.access.address + request.path)
+        message.method = .init(rawValue: request.method.rawValue)
+        message.headers.add(name: "accept", value: "application/json")
+        if request.needsToken {
+            message.headers.add(name: "authorization", value: try self.access.authorization())
+        }
+        if !request.body.isEmpty {
+            message.headers.add(name: "content-type", value: "application/json")
+            message.body = .bytes(ByteBuffer(bytes: request.body))
+        }
+        let deadline = NIODeadline.now() + TimeAmount(request.patience)
+        do {
+            let ready = message
+            return try await HTTPClient.withHTTPClient(configuration: Self.configuration) { client in
+                let answer = try await client.execute(ready, deadline: deadline)
+                let body = try await answer.body.collect(upTo: Self.longestBody)
+                return AdminReply(httpStatus: Int(answer.status.code), body: Array(body.readableBytesView))
+            }
+        } catch {
+            throw self.failure(error, patience: request.patience)
+        }
+    }
+
+    private func failure(_ error: any Error, patience: Duration) -> CommandFailure {
+        let place = self.access.address
+        let help = "is it running? --admin names another address"
+        switch error {
+        case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
+            return CommandFailure(
+                .unavailable,
+                "the gateway at \(place) has not answered within \(patience.components.seconds) s"
+            )
+        case let error as HTTPClientError where error == .connectTimeout:
+            return CommandFailure(.unavailable, "can't reach the gateway at \(place): no connection in time; \(help)")
+        case let error as NIOConnectionError:
+            let cause = error.connectionErrors.first.map { Self.reason($0.error) } ?? "its name has no address"
+            return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(cause); \(help)")
+        default:
+            return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(Self.reason(error)); \(help)")
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? IOError else { return "the connection broke or its answer is not HTTP" }
+        return SystemText.reason(error.errnoCode)
+    }
+
+    private static var configuration: HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: HTTPClient.Configuration.Timeout(connect: .seconds(5)),
+            decompression: .disabled
+        )
+        configuration.httpVersion = .http1Only
+        // A command says at once that nobody is there.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+
+    private static let longestBody = 64 << 20
+}

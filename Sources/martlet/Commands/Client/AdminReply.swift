@@ -1,0 +1,56 @@
+internal import FoundationEssentials
+
+/// An answer of the admin API.
+package struct AdminReply: Equatable, Sendable {
+    package let httpStatus: Int
+    package let body: [UInt8]
+
+    package init(httpStatus: Int, body: [UInt8]) {
+        self.httpStatus = httpStatus
+        self.body = body
+    }
+
+    /// The body as it came, without the end of its last line.
+    package var text: String {
+        let text = String(decoding: self.body, as: UTF8.self)
+        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+    }
+
+    /// The body as what the API says for a request that was done.
+    ///
+    /// - Throws: ``ExitStatus/unavailable`` when it is nothing of the kind: then no gateway answered.
+    package func read<Content: Decodable>(_ content: Content.Type = Content.self) throws(CommandFailure) -> Content {
+        do {
+            return try JSONDecoder().decode(content, from: Data(self.body))
+        } catch {
+            throw CommandFailure(
+                .unavailable,
+                "the answer is not one of a gateway's admin API; is another program or version listening there?"
+            )
+        }
+    }
+
+    /// What a refusal comes to for the command that asked, in the gateway's words; `nil` for an answer that is none.
+    ///
+    /// - Parameter attempt: what was tried, as in `import tokens for alice`.
+    package func failure(of attempt: String) -> CommandFailure? {
+        guard !(200..<300).contains(self.httpStatus) else { return nil }
+        let status = ExitStatus(httpStatus: self.httpStatus)
+        guard let problem = try? JSONDecoder().decode(ProblemReply.self, from: Data(self.body)),
+            problem.type.hasPrefix("urn:martlet:error:")
+        else {
+            return CommandFailure(
+                .unavailable,
+                "can't \(attempt): the answer (\(self.httpStatus)) is not one of a gateway's admin API; is another "
+                    + "program listening there?"
+            )
+        }
+        return CommandFailure(status, "can't \(attempt): \(problem.detail)")
+    }
+}
+
+/// A problem (RFC 9457), as far as it is shown.
+private struct ProblemReply: Decodable {
+    let type: String
+    let detail: String
+}

@@ -1,0 +1,79 @@
+internal import TokenModel
+
+/// A request to the admin API.
+package struct AdminRequest: Sendable {
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case put = "PUT"
+        case post = "POST"
+        case delete = "DELETE"
+    }
+
+    package let method: Method
+    /// Percent-encoded.
+    package let path: String
+    package let body: [UInt8]
+    /// What is tried, as in `import tokens for alice`, for a message that it failed.
+    package let attempt: String
+    /// How long the answer may take.
+    package let patience: Duration
+    /// `false` for what anybody may ask.
+    package let needsToken: Bool
+
+    private init(
+        _ method: Method,
+        _ path: String,
+        _ attempt: String,
+        body: [UInt8] = [],
+        patience: Duration = .seconds(30),
+        needsToken: Bool = true
+    ) {
+        self.method = method
+        self.path = path
+        self.attempt = attempt
+        self.body = body
+        self.patience = patience
+        self.needsToken = needsToken
+    }
+
+    package static let readiness = AdminRequest(
+        .get,
+        "/readyz",
+        "ask for the gateway's health",
+        patience: .seconds(5),
+        needsToken: false
+    )
+    package static let status = AdminRequest(.get, "/v1/status", "show the status")
+    package static let accounts = AdminRequest(.get, "/v1/accounts", "list the accounts")
+
+    package static func account(_ name: String) -> AdminRequest {
+        AdminRequest(.get, "/v1/accounts/\(Self.encoded(name))", "show account \(name)")
+    }
+
+    package static func importTokens(_ body: [UInt8], for name: String) -> AdminRequest {
+        AdminRequest(.put, "/v1/accounts/\(Self.encoded(name))/tokens", "import tokens for \(name)", body: body)
+    }
+
+    package static func refresh(_ name: String) -> AdminRequest {
+        AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/refresh", "refresh \(name)")
+    }
+
+    /// The provider is asked about each token, which may take its time.
+    package static func removeTokens(of name: String) -> AdminRequest {
+        AdminRequest(
+            .delete,
+            "/v1/accounts/\(Self.encoded(name))/tokens",
+            "remove the tokens of \(name)",
+            patience: .seconds(60)
+        )
+    }
+
+    /// `name` as one segment of a path: all but unreserved characters percent-encoded (RFC 3986 §2.3).
+    private static func encoded(_ name: String) -> String {
+        name.utf8.map { byte in
+            let character = Character(Unicode.Scalar(byte))
+            let isPlain = byte < 0x80 && (character.isLetter || character.isNumber || "-._~".contains(character))
+            return isPlain ? String(character) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
+}

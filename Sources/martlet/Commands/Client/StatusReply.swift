@@ -1,0 +1,46 @@
+/// A gateway's status as the admin API shows it.
+package struct StatusReply: Decodable, Equatable, Sendable {
+    package let version: String
+    package let ready: Bool
+    package let replica: Replica
+    package let store: Store
+    package let listeners: [Listener]
+    package let providers: [Provider]
+    package let accounts: [AccountReply]
+
+    /// The process that answered.
+    package struct Replica: Decodable, Equatable, Sendable {
+        package let name: String
+        package let startedAt: String
+
+        private enum CodingKeys: String, CodingKey {
+            case name
+            case startedAt = "started_at"
+        }
+    }
+
+    /// Where it keeps tokens.
+    package struct Store: Decodable, Equatable, Sendable {
+        package let driver: String
+        package let open: Bool
+    }
+
+    /// Where callers connect.
+    package struct Listener: Decodable, Equatable, Sendable {
+        package let address: String
+        package let bound: Bool
+    }
+
+    /// A provider, and how many of its accounts are in which state.
+    package struct Provider: Decodable, Equatable, Sendable {
+        package let name: String
+        package let accounts: [String: Int]
+    }
+}
+
+/// Whether a gateway is ready for callers.
+package struct ReadinessReply: Decodable, Equatable, Sendable {
+    package let ready: Bool
+    /// What that hangs on.
+    package let checks: [String: Bool]
+}

@@ -1,0 +1,39 @@
+internal import Glibc
+
+/// The terminal that standard input may be.
+enum Terminal {
+    static var isStandardInput: Bool { isatty(STDIN_FILENO) == 1 }
+
+    /// Asks on standard error and reads a line that is not shown while it is typed.
+    ///
+    /// The terminal hands over each byte as it is typed: its own lines end after 4,095, and some tokens are longer.
+    static func readHidden(_ question: String) throws(CommandFailure) -> String {
+        var before = termios()
+        guard unsafe tcgetattr(STDIN_FILENO, &before) == 0 else {
+            throw CommandFailure(.usage, "the terminal can't be asked; pipe the tokens in or use --file")
+        }
+        var hidden = before
+        hidden.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+        Console.ask(question)
+        guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden) == 0 else {
+            throw CommandFailure(.usage, "the terminal can't hide what is typed; pipe the tokens in or use --file")
+        }
+        defer {
+            _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
+            Console.ask("\n")
+        }
+        var line = HiddenLine()
+        while true {
+            var byte: UInt8 = 0
+            let count = unsafe read(STDIN_FILENO, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { throw CommandFailure(.usage, "the terminal is gone") }
+            switch line.take(byte) {
+            case .goesOn: continue
+            case .ended: return String(decoding: line.bytes, as: UTF8.self)
+            case .cancelled: throw CommandFailure(.no, "nothing was imported")
+            case .tooLong: throw CommandFailure(.usage, "that is far more than a token")
+            }
+        }
+    }
+}

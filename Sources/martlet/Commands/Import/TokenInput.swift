@@ -1,0 +1,86 @@
+package import TokenModel
+
+/// Tokens as somebody hands them over: a provider's token answer, or a refresh token alone.
+package struct TokenInput: Equatable, Sendable {
+    package let refreshToken: Secret
+    package let accessToken: Secret?
+    /// In seconds; never negative.
+    package let expiresIn: Int64?
+
+    /// Reads what was typed, piped or stored in a file.
+    ///
+    /// - Parameter text: a JSON object as a token endpoint answers it (RFC 6749 §5.1), whose other members are passed
+    ///   over, or a refresh token. Space around either counts nothing.
+    /// - Throws: ``ExitStatus/usage``; the message repeats nothing of the text.
+    package init(_ text: String) throws(CommandFailure) {
+        let trimmed = Self.trimmed(text)
+        guard !trimmed.isEmpty else {
+            throw CommandFailure(.usage, "the input is empty; expected a refresh token or a provider's token answer")
+        }
+        if trimmed.hasPrefix("{") {
+            try self.init(answer: trimmed)
+        } else {
+            self.init(refreshToken: try Self.token(trimmed, "the input"), accessToken: nil, expiresIn: nil)
+        }
+    }
+
+    private init(refreshToken: Secret, accessToken: Secret?, expiresIn: Int64?) {
+        self.refreshToken = refreshToken
+        self.accessToken = accessToken
+        self.expiresIn = expiresIn
+    }
+
+    private init(answer text: String) throws(CommandFailure) {
+        let answer = try TokenAnswer.read(text)
+        guard let refreshToken = answer.refreshToken else {
+            throw CommandFailure(
+                .usage,
+                answer.isError
+                    ? "the token answer is an error of the provider and holds no tokens"
+                    : "the token answer has no refresh_token, without which nothing can be refreshed; many providers give "
+                        + "one only when asked for offline access"
+            )
+        }
+        self.init(
+            refreshToken: try Self.token(refreshToken, "refresh_token"),
+            accessToken: try answer.accessToken.map { token throws(CommandFailure) in
+                try Self.token(token, "access_token")
+            },
+            expiresIn: answer.expiresIn
+        )
+    }
+
+    /// As the admin API takes it.
+    package var body: [UInt8] {
+        // Printable ASCII, in which only two characters must be escaped.
+        var members = [Self.member("refresh_token", self.refreshToken)]
+        if let accessToken = self.accessToken { members.append(Self.member("access_token", accessToken)) }
+        if let expiresIn = self.expiresIn { members.append(Array("\"expires_in\":\(expiresIn)".utf8)) }
+        return [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
+    }
+
+    private static func member(_ name: String, _ token: Secret) -> [UInt8] {
+        token.withUnredacted { bytes in
+            var member = Array("\"\(name)\":\"".utf8)
+            for index in bytes.indices {
+                if bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "\\") {
+                    member.append(UInt8(ascii: "\\"))
+                }
+                member.append(bytes[index])
+            }
+            return member + [UInt8(ascii: "\"")]
+        }
+    }
+
+    private static func token(_ text: String, _ origin: String) throws(CommandFailure) -> Secret {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw CommandFailure(.usage, "\(origin) is no token: a token is printable characters without spaces")
+        }
+        return Secret(text)
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        let start = text.drop(while: \.isWhitespace)
+        return String(start.reversed().drop(while: \.isWhitespace).reversed())
+    }
+}

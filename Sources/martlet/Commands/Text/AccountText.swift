@@ -1,0 +1,50 @@
+internal import FoundationEssentials
+
+/// Accounts as people read them.
+package struct AccountText: Sendable {
+    private let times: RelativeTime
+
+    package init(times: RelativeTime) {
+        self.times = times
+    }
+
+    /// One line an account.
+    package func table(_ accounts: [AccountReply]) -> [String] {
+        var table = TextTable("ACCOUNT", "PROVIDER", "STATE", "TOKEN ENDS", "LAST REFRESH", "LAST ERROR")
+        for account in accounts {
+            table.add([
+                account.name,
+                account.provider,
+                account.configured ? account.state : "\(account.state), not configured",
+                self.times.text(account.expiresAt),
+                self.times.text(account.lastRefreshAt),
+                account.lastError ?? "-",
+            ])
+        }
+        return table.lines
+    }
+
+    /// All there is to know about one.
+    package func details(_ account: AccountReply) -> [String] {
+        var facts = FactList()
+        facts.add("account", account.name)
+        facts.add("provider", account.provider)
+        facts.add("state", account.state)
+        if !account.configured { facts.add("configured", "no, only its record is left in the store") }
+        facts.add("token ends", self.times.longText(account.expiresAt))
+        facts.add("last refresh", self.times.longText(account.lastRefreshAt))
+        facts.add("last error", account.lastError ?? "-")
+        facts.add("generation", String(account.generation))
+        facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
+        return facts.lines
+    }
+
+    /// What became of tokens that were removed, one line each.
+    package func table(_ tokens: [RemovedTokenReply]) -> [String] {
+        var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "ENDS")
+        for token in tokens {
+            table.add([token.kind, token.outcome, token.reason ?? "-", self.times.text(token.endsAt)])
+        }
+        return table.lines
+    }
+}

@@ -1,0 +1,44 @@
+internal import Glibc
+
+/// Where the program's text goes.
+enum Console {
+    /// A result, to standard output.
+    static func say(_ text: String) {
+        print(text)
+    }
+
+    /// A result that somebody may be waiting for at the other end of a pipe: to standard output, unbuffered.
+    static func announce(_ line: String) {
+        // A closed standard output keeps nobody from serving.
+        _ = try? Self.write(Array("\(PlainText.line(line))\n".utf8), to: STDOUT_FILENO)
+    }
+
+    /// A failure or a warning: one line to standard error.
+    static func complain(_ message: String) {
+        let line = PlainText.line(message)
+        // Nobody could be told about a failure here.
+        _ = try? Self.write(Array("martlet: \(line)\n".utf8), to: STDERR_FILENO)
+    }
+
+    /// A fault of a file, which names itself: one line to standard error.
+    static func report(_ fault: String) {
+        _ = try? Self.write(Array("\(PlainText.line(fault))\n".utf8), to: STDERR_FILENO)
+    }
+
+    /// A question on standard error, without the end of a line.
+    static func ask(_ question: String) {
+        _ = try? Self.write(Array(question.utf8), to: STDERR_FILENO)
+    }
+
+    private struct WriteFailure: Error {}
+
+    private static func write(_ bytes: [UInt8], to descriptor: CInt) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw WriteFailure() }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+internal import FoundationEssentials
+
+/// A gateway's status as people read it.
+package struct StatusText: Sendable {
+    private let times: RelativeTime
+
+    package init(times: RelativeTime) {
+        self.times = times
+    }
+
+    package func lines(_ status: StatusReply) -> [String] {
+        var facts = FactList()
+        facts.add("martlet", "\(status.version), \(status.ready ? "ready" : "not ready")")
+        facts.add("replica", "\(status.replica.name), started \(self.times.text(status.replica.startedAt))")
+        facts.add("store", "\(status.store.driver), \(status.store.open ? "open" : "out of reach")")
+        let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }
+        facts.add("listeners", listeners.isEmpty ? "-" : listeners.joined(separator: ", "))
+        return facts.lines + self.providers(status.providers) + self.accounts(status.accounts)
+    }
+
+    private func providers(_ providers: [StatusReply.Provider]) -> [String] {
+        guard !providers.isEmpty else { return [] }
+        var table = TextTable("PROVIDER", "ACCOUNTS", "STATES")
+        for provider in providers {
+            let states = provider.accounts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+            table.add([
+                provider.name,
+                String(provider.accounts.values.reduce(0, +)),
+                states.joined(separator: ", "),
+            ])
+        }
+        return [""] + table.lines
+    }
+
+    private func accounts(_ accounts: [AccountReply]) -> [String] {
+        accounts.isEmpty ? ["", "no accounts"] : [""] + AccountText(times: self.times).table(accounts)
+    }
+}

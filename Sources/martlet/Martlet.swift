@@ -1,0 +1,40 @@
+internal import ArgumentParser
+
+/// The program: `martlet` and its commands.
+@main
+struct Martlet: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "martlet",
+        abstract: "A gateway that puts a fresh bearer token on every request.",
+        discussion: """
+            Callers talk plain HTTP to the gateway; it holds the OAuth tokens and refreshes them unseen.
+
+            Example:
+              martlet check --config martlet.yaml
+              martlet serve --config martlet.yaml
+              martlet accounts import alice < token-answer.json
+              curl http://127.0.0.1:8080/acme/users
+            """,
+        version: MartletVersion.current,
+        subcommands: [
+            ServeCommand.self, CheckCommand.self, AccountsCommand.self, StatusCommand.self, HealthCommand.self,
+        ]
+    )
+
+    /// Runs the command that the arguments name. What goes wrong is one line on standard error and an exit code.
+    static func main() async {
+        do {
+            var command = try await self.asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let failure as CommandFailure {
+            Console.complain(failure.message)
+            self.exit(withError: ExitCode(failure.status.rawValue))
+        } catch {
+            self.exit(withError: error)
+        }
+    }
+}

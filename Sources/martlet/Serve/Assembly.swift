@@ -1,0 +1,155 @@
+internal import AdminAPI
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ProviderClient
+internal import Proxy
+internal import Settings
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+internal import TokenStorageSQLite
+
+/// The one place that wires the rooms together: settings in, a gateway out that holds its addresses and is ready to run.
+///
+/// Whatever can keep it from starting (a key that does not fit, a busy port) does so here, before anything runs.
+enum Assembly {
+    static func assemble(_ settings: GatewaySettings, logger: Logger) async throws(CommandFailure) -> RunningGateway {
+        let startedAt = Timepiece.system.now.wall
+        let boot = BootID.random()
+        try StateDirectory.make(settings.stateDirectory)
+        let store = try await Self.openStore(settings.store, logger: logger)
+        let providers = try Self.providers(settings, logger: logger)
+        let passes = EnginePasses()
+        let proxy = await ProxyServer(ProxyPlan(settings, eventLoops: System.coreCount), passes: passes)
+        let engine = RefreshEngine(
+            plans: Self.accountPlans(settings, providers),
+            vault: store.accounts,
+            boot: boot,
+            limits: RefreshLimits(waiters: settings.limits.waiters),
+            logger: logger,
+            onPass: { proxy.follow($0) }
+        )
+        passes.connect(to: engine)
+        let callers = try await Self.bind(proxy)
+        let monitor = ProgramMonitor(
+            boot: boot,
+            startedAt: startedAt,
+            driver: settings.store.driver,
+            store: store.store,
+            listeners: callers
+        )
+        let admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
+        return RunningGateway(
+            callers: callers.map { "http://\($0)" },
+            proxy: proxy,
+            engine: engine,
+            admin: admin,
+            providers: Array(providers.values),
+            grace: settings.shutdownGrace,
+            logger: logger
+        )
+    }
+
+    private static func openStore(_ settings: StoreSettings, logger: Logger) async throws(CommandFailure) -> OpenedStore {
+        switch settings {
+        case .memory:
+            logger.warning("the memory store keeps no token past the end of this process")
+            do throws(StoreError) {
+                let keys = GivenKeyRing(KeyRing(current: .random()), name: "this process")
+                return try await OpenedStore.open(MemoryTokenStore(), keys: keys)
+            } catch {
+                throw CommandFailure(error, store: "in memory")
+            }
+        case .sqlite(let path, let sealingKeyFile):
+            do throws(StoreError) {
+                let keys = KeyRingFile(path: sealingKeyFile, isMadeWhenMissing: true)
+                return try await OpenedStore.open(try await SQLiteTokenStore.open(at: path), keys: keys)
+            } catch {
+                throw CommandFailure(error, store: path)
+            }
+        }
+    }
+
+    private static func providers(
+        _ settings: GatewaySettings,
+        logger: Logger
+    ) throws(CommandFailure) -> [ProviderID: HTTPTokenEndpoint] {
+        var providers: [ProviderID: HTTPTokenEndpoint] = [:]
+        for provider in settings.providers {
+            let settings = try ProviderClient.ProviderSettings(provider)
+            do throws(ProviderSettingsError) {
+                providers[provider.id] = try HTTPTokenEndpoint(
+                    settings,
+                    on: MultiThreadedEventLoopGroup.singleton,
+                    now: { Timepiece.system.now.wall },
+                    logger: logger
+                )
+            } catch {
+                throw CommandFailure(error, provider: provider.id)
+            }
+        }
+        return providers
+    }
+
+    private static func accountPlans(
+        _ settings: GatewaySettings,
+        _ providers: [ProviderID: HTTPTokenEndpoint]
+    ) -> [AccountPlan] {
+        settings.accounts.compactMap { account in
+            guard let endpoint = providers[account.provider],
+                let provider = settings.providers.first(where: { $0.id == account.provider })
+            else { return nil }
+            return AccountPlan(
+                account: account.id,
+                provider: account.provider,
+                endpoint: endpoint,
+                scopes: account.scopes,
+                defaultLifetime: provider.defaultLifetime
+            )
+        }
+    }
+
+    private static func bind(_ proxy: ProxyServer) async throws(CommandFailure) -> [String] {
+        do throws(ProxyError) {
+            return try await proxy.bind().map(\.description)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    private static func listen(
+        _ settings: AdminSettings,
+        engine: RefreshEngine,
+        monitor: ProgramMonitor,
+        logger: Logger
+    ) async throws(CommandFailure) -> AdminServer {
+        let tokens: AdminTokens
+        do throws(AdminTokenError) {
+            tokens = try AdminTokenFile(path: settings.tokenFile).open()
+        } catch {
+            throw CommandFailure(error)
+        }
+        do throws(AdminServerError) {
+            return try await AdminServer.listen(
+                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
+                engine: engine,
+                monitor: monitor,
+                tokens: tokens,
+                logger: logger
+            )
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+}
+
+extension StoreSettings {
+    /// As the configuration names it.
+    fileprivate var driver: String {
+        switch self {
+        case .memory: "memory"
+        case .sqlite: "sqlite"
+        }
+    }
+}

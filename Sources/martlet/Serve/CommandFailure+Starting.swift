@@ -1,0 +1,33 @@
+internal import AdminAPI
+internal import OAuth
+internal import ProviderClient
+internal import Proxy
+internal import TokenModel
+internal import TokenStorage
+
+/// What keeps the gateway from starting, each with the exit code that says whether trying again may help.
+extension CommandFailure {
+    init(_ error: StoreError, store: String) {
+        self.init(error.code == .unreachable ? .unavailable : .badConfiguration, "store \(store): \(error.message)")
+    }
+
+    init(_ error: ProxyError) {
+        self.init(.unavailable, error.message)
+    }
+
+    init(_ error: AdminServerError) {
+        self.init(.unavailable, error.message)
+    }
+
+    init(_ error: AdminTokenError) {
+        self.init(.badConfiguration, error.message)
+    }
+
+    init(_ error: ProviderSettingsError, provider: ProviderID) {
+        self.init(.badConfiguration, "provider \(provider): \(error.message)")
+    }
+
+    init(_ error: ProviderURLError, provider: ProviderID) {
+        self.init(.badConfiguration, "provider \(provider): \(error.message)")
+    }
+}

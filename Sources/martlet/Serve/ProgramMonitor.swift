@@ -1,0 +1,36 @@
+internal import AdminAPI
+internal import Glibc
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// Tells the admin API what this process is and whether it can serve callers.
+struct ProgramMonitor: GatewayMonitor {
+    let boot: BootID
+    let startedAt: WallTime
+    let driver: String
+    let store: any TokenStore
+    /// Where callers connect; all were bound before the admin API was opened.
+    let listeners: [String]
+
+    func vitals() async -> GatewayVitals {
+        let isOpen: Bool
+        do throws(StoreError) {
+            isOpen = try await self.store.read(.canary) != nil
+        } catch {
+            isOpen = false
+        }
+        return GatewayVitals(
+            version: MartletVersion.current,
+            replica: GatewayVitals.Replica(name: Self.hostName, boot: self.boot, startedAt: self.startedAt),
+            store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
+            listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: true) }
+        )
+    }
+
+    private static let hostName: String = {
+        var name = [CChar](repeating: 0, count: 256)
+        guard unsafe gethostname(&name, name.count - 1) == 0 else { return "localhost" }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }()
+}

@@ -1,0 +1,68 @@
+internal import AdminAPI
+internal import Logging
+internal import ProviderClient
+internal import Proxy
+internal import ServiceLifecycle
+internal import TokenModel
+internal import TokenRefresh
+internal import UnixSignals
+
+/// A gateway that holds its addresses. Requests are served from ``run()`` on.
+struct RunningGateway {
+    /// What callers use as base URLs.
+    let callers: [String]
+    let proxy: ProxyServer
+    let engine: RefreshEngine
+    let admin: AdminServer
+    let providers: [HTTPTokenEndpoint]
+    let grace: Duration
+    let logger: Logger
+
+    /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
+    /// that no grant is lost on the way out.
+    func run() async throws {
+        var configuration = ServiceGroupConfiguration(
+            services: [
+                EngineService(engine: self.engine, providers: self.providers),
+                self.admin,
+                CallerService(proxy: self.proxy, grace: self.grace),
+            ],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: self.logger
+        )
+        configuration.maximumGracefulShutdownDuration = self.grace + .seconds(30)
+        try await ServiceGroup(configuration: configuration).run()
+    }
+}
+
+/// The refresh engine for as long as anyone may need a pass.
+private struct EngineService: Service {
+    let engine: RefreshEngine
+    let providers: [HTTPTokenEndpoint]
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await self.engine.run()
+        } onGracefulShutdown: {
+            self.engine.stop()
+        }
+        for provider in self.providers { await provider.shutDown() }
+    }
+}
+
+/// The data path.
+private struct CallerService: Service {
+    let proxy: ProxyServer
+    let grace: Duration
+
+    func run() async throws {
+        await withTaskGroup { tasks in
+            tasks.addTask { await self.proxy.run() }
+            tasks.addTask {
+                try? await gracefulShutdown()
+                _ = await self.proxy.shutDown(grace: self.grace)
+            }
+            await tasks.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,190 @@
+internal import AdminAPI
+internal import NIOHTTP1
+internal import OAuth
+internal import TestKit
+internal import Testing
+internal import TokenModel
+internal import TokenStorage
+
+@Suite struct AccountRouteTests {
+    @Test func `accounts are listed by name, also without tokens`() async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(.GET, "/v1/accounts")
+
+            #expect(answer.status == 200)
+            #expect(answer.headers.first(name: "content-type") == "application/json")
+            let empty = #""expires_at":null,"generation":0,"last_error":null,"last_refresh_at":null"#
+            let rest = #""provider":"acme","scopes":[],"state":"empty""#
+            #expect(
+                answer.body == """
+                    {"accounts":[{"configured":true,\(empty),"name":"alice",\(rest)},\
+                    {"configured":true,\(empty),"name":"bob",\(rest)}]}
+
+                    """
+            )
+        }
+    }
+
+    @Test func `imported tokens are good until they expire`() async throws {
+        try await AdminFixture.run { admin in
+            let before = Int64(Self.now())
+            let answer = try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "refresh-canary", "access_token": "access-\u0063anary", "expires_in": 3600}"#
+            )
+
+            #expect(answer.status == 200)
+            let account = try answer.read(Account.self)
+            #expect(account.name == "alice")
+            #expect(account.state == "valid")
+            #expect(account.generation == 1)
+            let expiresAt = try #require(account.expires_at)
+            let bounds = (before + 3_599_000)...(before + 3_660_000)
+            #expect(bounds.contains(try Self.milliseconds(expiresAt)))
+            #expect(try await admin.caller.send(.GET, "/v1/accounts/alice").body == answer.body)
+            let record = try #require(try await admin.vault.read(AccountID("alice"))).record
+            #expect(record.tokens?.accessToken == Secret("access-canary"))
+            #expect(record.tokens?.refreshToken == Secret("refresh-canary"))
+            #expect(admin.provider.redeemed.isEmpty)
+        }
+    }
+
+    @Test func `a refresh token alone is enough, and its first refresh makes the account valid`() async throws {
+        try await AdminFixture.run { admin in
+            let imported = try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "refresh-canary", "access_token": null}"#
+            )
+            #expect(imported.status == 200)
+            #expect(try imported.read(Account.self).state != "valid")
+
+            admin.provider.answer(with: .success(Self.grant(access: "access-canary", refresh: "next-canary")))
+            let refreshed = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+
+            #expect(refreshed.status == 200)
+            let account = try refreshed.read(Account.self)
+            #expect(account.state == "valid")
+            #expect(account.generation == 1)
+            #expect(account.last_refresh_at != nil)
+            #expect(admin.provider.redeemed == [Secret("refresh-canary")])
+        }
+    }
+
+    @Test func `a refresh that fails is answered with the account as it is`() async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token": "refresh-canary"}"#)
+            admin.provider.answer(with: .dead(try #require(VerdictReason("invalid_grant"))))
+
+            let answer = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh", "{}")
+
+            #expect(answer.status == 200)
+            let account = try answer.read(Account.self)
+            #expect(account.state == "reauthorization_required")
+            #expect(account.last_error == "invalid_grant")
+        }
+    }
+
+    @Test func `removed tokens are revoked, and the answer says what the provider did`() async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "refresh-canary", "access_token": "access-canary", "expires_in": 60}"#
+            )
+            admin.provider.answerRevocations(with: .unreachable(.timedOut))
+
+            let answer = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens")
+
+            #expect(answer.status == 200)
+            let removal = try answer.read(Removal.self)
+            #expect(removal.account.state == "empty")
+            #expect(removal.tokens.map(\.kind) == ["refresh", "access"])
+            #expect(removal.tokens.map(\.outcome) == ["unreachable", "unreachable"])
+            #expect(removal.tokens.map(\.reason) == ["timed_out", "timed_out"])
+            #expect(removal.tokens[1].ends_at != nil)
+            #expect(admin.provider.revokedTokens == [Secret("refresh-canary"), Secret("access-canary")])
+            let again = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens")
+            #expect(try again.read(Removal.self).tokens.isEmpty)
+        }
+    }
+
+    @Test func `a record whose account is not configured any more is listed as such`() async throws {
+        try await AdminFixture.run { admin in
+            let record = AccountRecord(
+                grant: .random(),
+                generation: Generation(3),
+                tokens: nil,
+                stamp: .start,
+                binding: AccountRecord.Binding(
+                    provider: ProviderID("gone"),
+                    tokenEndpointOrigin: "https://gone.example:443",
+                    clientID: "old"
+                )
+            )
+            _ = try await admin.vault.write(record, for: AccountID("old friend"), expecting: nil)
+
+            let listed = try await admin.caller.send(.GET, "/v1/accounts").read(Accounts.self).accounts
+            #expect(listed.map(\.name) == ["alice", "bob", "old friend"])
+            #expect(listed.map(\.configured) == [true, true, false])
+
+            let shown = try await admin.caller.send(.GET, "/v1/accounts/old%20friend")
+            #expect(try shown.read(Account.self).provider == "gone")
+            for (method, path) in [(HTTPMethod.POST, "refresh"), (.DELETE, "tokens")] {
+                let answer = try await admin.caller.send(method, "/v1/accounts/old%20friend/\(path)")
+                #expect(answer.status == 404)
+                #expect(answer.problem == "not_found")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (HTTPMethod.GET, ""), (.PUT, "/tokens"), (.POST, "/refresh"), (.DELETE, "/tokens"),
+    ])
+    func `an unknown account is not found, and its name is not repeated`(method: HTTPMethod, path: String) async throws {
+        try await AdminFixture.run { admin in
+            let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil
+            let answer = try await admin.caller.send(method, "/v1/accounts/nobody-canary\(path)", body)
+            #expect(answer.status == 404)
+            #expect(answer.problem == "not_found")
+        }
+    }
+
+    @Test(arguments: ["%", "%2", "%zz", "a%2fb", "%00", "%0d%0a", "%ff", "", String(repeating: "a", count: 300)])
+    func `a name that no account can have is not found`(name: String) async throws {
+        try await AdminFixture.run { admin in
+            #expect(try await admin.caller.send(.GET, "/v1/accounts/\(name)").status == 404)
+        }
+    }
+
+    @Test(arguments: [
+        (HTTPMethod.POST, "/v1/accounts", "GET, HEAD"), (.DELETE, "/v1/accounts/alice", "GET, HEAD"),
+        (.GET, "/v1/accounts/alice/tokens", "PUT, DELETE"), (.GET, "/v1/accounts/alice/refresh", "POST"),
+        (.PUT, "/v1/status", "GET, HEAD"), (.POST, "/healthz", "GET, HEAD"), (.POST, "/readyz", "GET, HEAD"),
+    ])
+    func `a path says which methods it takes`(method: HTTPMethod, path: String, allowed: String) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(method, path)
+            #expect(answer.status == 405)
+            #expect(answer.problem == "method_not_allowed")
+            #expect(answer.headers.first(name: "allow") == allowed)
+        }
+    }
+
+    @Test(arguments: [(HTTPMethod.PUT, "/tokens"), (.DELETE, "/tokens")])
+    func `without the store nothing is changed, and the answer says so`(method: HTTPMethod, path: String) async throws {
+        try await AdminFixture.run { admin in
+            admin.store.takeAway()
+            let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil
+            let answer = try await admin.caller.send(method, "/v1/accounts/alice\(path)", body)
+            #expect(answer.status == 503)
+            #expect(answer.problem == "store_lost")
+            #expect(answer.headers.first(name: "retry-after") == "1")
+        }
+    }
+
+    private static func grant(access: String, refresh: String) -> TokenGrant {
+        TokenGrant(accessToken: Secret(access), refreshToken: Secret(refresh), lifetime: .seconds(3_600))
+    }
+}

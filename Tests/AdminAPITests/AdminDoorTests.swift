@@ -1,0 +1,88 @@
+internal import AdminAPI
+internal import TestKit
+internal import Testing
+internal import TokenModel
+
+@Suite struct AdminDoorTests {
+    @Test(arguments: [
+        nil, "", "Bearer", "Bearer ", "Bearer wrong-canary", "Basic \(AdminFixture.adminToken)", AdminFixture.adminToken,
+        "Bearer \(AdminFixture.adminToken)x", "Bearer \(AdminFixture.adminToken) x",
+        "Bearer \(AdminFixture.adminToken), Bearer \(AdminFixture.adminToken)",
+    ])
+    func `who presents no admin token is refused`(authorization: String?) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(.GET, "/v1/accounts", authorization: authorization)
+
+            #expect(answer.status == 401)
+            #expect(answer.problem == "admin_unauthorized")
+            #expect(answer.headers.first(name: "www-authenticate") == "Bearer realm=\"martlet\"")
+            #expect(answer.headers.first(name: "cache-control") == "no-store")
+        }
+    }
+
+    @Test(arguments: ["Bearer", "bearer", "BEARER"])
+    func `the scheme may be written in any case`(scheme: String) async throws {
+        try await AdminFixture.run { admin in
+            let authorization = "\(scheme) \(AdminFixture.adminToken)"
+            #expect(try await admin.caller.send(.GET, "/v1/accounts", authorization: authorization).status == 200)
+        }
+    }
+
+    @Test func `each of several tokens is let in, and only new ones after a change`() async throws {
+        let tokens = AdminTokens([Secret("first-canary"), Secret("second-canary")])
+        try await AdminFixture.run(tokens: tokens) { admin in
+            #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer first-canary").status == 200)
+            #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer second-canary").status == 200)
+
+            admin.server.replaceTokens(try #require(AdminTokens([Secret("third-canary")])))
+
+            #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer first-canary").status == 401)
+            #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer third-canary").status == 200)
+        }
+    }
+
+    @Test func `a refusal takes a quarter of a second`() async throws {
+        try await AdminFixture.run(limits: AdminLimits()) { admin in
+            let time = try await ContinuousClock().measure {
+                try await admin.caller.send(.GET, "/v1/accounts", authorization: nil)
+            }
+            #expect(time >= .milliseconds(250))
+        }
+    }
+
+    @Test func `the 65th wrong token at once is turned away, and a right one is let in beside them`() async throws {
+        let gate = Gate()
+        try await AdminFixture.run(limits: AdminLimits(), clock: GatedClock(gate: gate)) { admin in
+            try await withThrowingTaskGroup(of: AdminCaller.Answer.self) { attempts in
+                for _ in 0..<64 {
+                    attempts.addTask {
+                        try await admin.caller.send(.GET, "/v1/accounts", authorization: "Bearer wrong-canary")
+                    }
+                }
+                try await eventually("64 refusals to wait") { gate.waitingCount == 64 }
+
+                let late = try await admin.caller.send(.GET, "/v1/accounts", authorization: "Bearer wrong-canary")
+                #expect(late.status == 429)
+                #expect(late.problem == "too_many_attempts")
+                #expect(late.headers.first(name: "retry-after") == "1")
+                #expect(try await admin.caller.send(.GET, "/v1/accounts").status == 200)
+                #expect(gate.waitingCount == 64)
+
+                gate.open()
+                for try await answer in attempts { #expect(answer.status == 401) }
+            }
+            // The places are free again.
+            #expect(try await admin.caller.send(.GET, "/v1/accounts", authorization: nil).status == 401)
+        }
+    }
+
+    @Test(arguments: ["/", "/v1", "/v2/accounts", "/v1/accounts/alice/secrets", "/v1/nothing"])
+    func `an unknown path tells nothing without a token`(path: String) async throws {
+        try await AdminFixture.run { admin in
+            #expect(try await admin.caller.send(.GET, path, authorization: nil).status == 401)
+            let answer = try await admin.caller.send(.GET, path)
+            #expect(answer.status == 404)
+            #expect(answer.problem == "not_found")
+        }
+    }
+}

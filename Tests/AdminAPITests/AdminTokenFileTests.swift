@@ -1,0 +1,86 @@
+internal import AdminAPI
+internal import Foundation
+internal import TestKit
+internal import Testing
+internal import TokenModel
+
+@Suite struct AdminTokenFileTests {
+    @Test func `the file is made at first, for its owner only, and read from then on`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path(of: "admin.token")
+
+        let made = try AdminTokenFile(path: path).open()
+
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.hasSuffix("\n"))
+        let token = text.dropLast()
+        // 32 bytes in base64url.
+        #expect(token.utf8.count == 43)
+        #expect(token.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
+        #expect(made.contain(Secret(String(token))))
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["admin.token"])
+        #expect(try AdminTokenFile(path: path).open() == made)
+        #expect(try AdminTokenFile(path: path).read() == made)
+    }
+
+    @Test func `of several that make it at once all get the same`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = AdminTokenFile(path: directory.path(of: "admin.token"))
+        let all = try await withThrowingTaskGroup(of: AdminTokens.self) { group in
+            for _ in 0..<16 { group.addTask { try file.open() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let first = try #require(all.first)
+        #expect(all.allSatisfy { $0 == first })
+    }
+
+    @Test func `two files hold different tokens`() throws {
+        let directory = try TemporaryDirectory()
+        let first = try AdminTokenFile(path: directory.path(of: "a")).open()
+        #expect(try AdminTokenFile(path: directory.path(of: "b")).open() != first)
+    }
+
+    @Test(arguments: ["one\ntwo\n", "one\r\ntwo", "\n\none\n\n\ntwo\n"])
+    func `each line is a token`(text: String) throws {
+        let directory = try TemporaryDirectory()
+        let path = try Self.file(text, mode: 0o600, in: directory)
+        let tokens = try AdminTokenFile(path: path).read()
+        #expect(tokens == AdminTokens([Secret("one"), Secret("two")]))
+    }
+
+    @Test(arguments: ["", "\n\n", "two words\n", "tab\tin\n", "caf\u{e9}\n", "nul\0\n"])
+    func `a file without tokens, or with what is none, is refused`(text: String) throws {
+        let directory = try TemporaryDirectory()
+        let path = try Self.file(text, mode: 0o600, in: directory)
+        #expect(throws: AdminTokenError(.malformed, "")) { try AdminTokenFile(path: path).open() }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+    }
+
+    @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o666])
+    func `a file that others can read or write is refused while this user can write it`(mode: Int) throws {
+        let directory = try TemporaryDirectory()
+        let path = try Self.file("token-canary\n", mode: mode, in: directory)
+        let error = #expect(throws: AdminTokenError(.exposed, "")) { try AdminTokenFile(path: path).open() }
+        #expect(error?.message.contains("chmod 600 \(path)") == true)
+        #expect(error?.message.contains("canary") == false)
+    }
+
+    @Test func `a missing file is an error where it must be there, and so is a missing directory`() throws {
+        let directory = try TemporaryDirectory()
+        let missing = AdminTokenFile(path: directory.path(of: "admin.token"))
+        #expect(throws: AdminTokenError(.inaccessible, "")) { try missing.read() }
+        let nowhere = AdminTokenFile(path: directory.path(of: "none/admin.token"))
+        #expect(throws: AdminTokenError(.inaccessible, "")) { try nowhere.open() }
+        let notAFile = AdminTokenFile(path: directory.path)
+        #expect(throws: AdminTokenError(.inaccessible, "")) { try notAFile.open() }
+    }
+
+    private static func file(_ text: String, mode: Int, in directory: TemporaryDirectory) throws -> String {
+        let path = directory.path(of: "admin.token")
+        #expect(FileManager.default.createFile(atPath: path, contents: Data(text.utf8)))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        return path
+    }
+}

@@ -1,0 +1,100 @@
+internal import AdminAPI
+internal import Testing
+internal import TokenModel
+
+@Suite struct StatusRouteTests {
+    @Test func `anybody may ask whether the process is alive and ready`() async throws {
+        try await AdminFixture.run { admin in
+            let alive = try await admin.caller.send(.GET, "/healthz", authorization: nil)
+            #expect(alive.status == 200)
+            #expect(alive.body == "{\"alive\":true}\n")
+
+            let ready = try await admin.caller.send(.GET, "/readyz", authorization: "Bearer wrong-canary")
+            #expect(ready.status == 200)
+            #expect(ready.body == "{\"checks\":{\"listeners_bound\":true,\"store_open\":true},\"ready\":true}\n")
+
+            let head = try await admin.caller.send(.HEAD, "/readyz", authorization: nil)
+            #expect(head.status == 200)
+            #expect(head.body == "")
+        }
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `a process without its store or a listener is not ready, but alive`(missing: Int) async throws {
+        try await AdminFixture.run { admin in
+            admin.monitor.change { vitals in
+                switch missing {
+                case 0: vitals.store.isOpen = false
+                case 1: vitals.listeners[0].isBound = false
+                default: vitals.listeners = []
+                }
+            }
+            let ready = try await admin.caller.send(.GET, "/readyz", authorization: nil)
+            #expect(ready.status == 503)
+            let (store, listeners) = (missing != 0, missing == 0)
+            #expect(
+                ready.body == """
+                    {"checks":{"listeners_bound":\(listeners),"store_open":\(store)},"ready":false}
+
+                    """
+            )
+            #expect(try await admin.caller.send(.GET, "/healthz", authorization: nil).status == 200)
+        }
+    }
+
+    @Test func `the status shows the process, its providers and accounts`() async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "refresh-canary", "access_token": "access-canary"}"#
+            )
+            let answer = try await admin.caller.send(.GET, "/v1/status")
+
+            #expect(answer.status == 200)
+            let status = try answer.read(Status.self)
+            #expect(status.version == "1.2.3")
+            #expect(status.ready)
+            #expect(status.replica.name == "a")
+            #expect(status.replica.boot == "b00t")
+            #expect(status.replica.started_at == "2025-11-21T00:00:00.123Z")
+            #expect(status.store.driver == "memory")
+            #expect(status.store.open)
+            #expect(status.listeners.map(\.address) == ["127.0.0.1:8080"])
+            #expect(status.providers.map(\.name) == ["acme"])
+            #expect(status.providers.map(\.accounts) == [["valid": 1, "empty": 1]])
+            #expect(status.accounts.map(\.name) == ["alice", "bob"])
+        }
+    }
+
+    private struct Status: Decodable {
+        struct Replica: Decodable {
+            let name: String
+            let boot: String
+            let started_at: String
+        }
+
+        struct Store: Decodable {
+            let driver: String
+            let open: Bool
+        }
+
+        struct Listener: Decodable {
+            let address: String
+            let bound: Bool
+        }
+
+        struct Provider: Decodable {
+            let name: String
+            let accounts: [String: Int]
+        }
+
+        let version: String
+        let ready: Bool
+        let replica: Replica
+        let store: Store
+        let listeners: [Listener]
+        let providers: [Provider]
+        let accounts: [Account]
+    }
+}

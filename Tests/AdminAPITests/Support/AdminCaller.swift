@@ -1,0 +1,76 @@
+internal import AsyncHTTPClient
+internal import Foundation
+internal import NIOCore
+internal import NIOHTTP1
+internal import Synchronization
+
+/// Sends requests to an admin API over real sockets, and keeps all that ever came back.
+final class AdminCaller: Sendable {
+    struct Answer: Sendable {
+        let status: Int
+        let headers: HTTPHeaders
+        let body: String
+
+        /// The code of a problem; `nil` for another answer.
+        var problem: String? {
+            guard self.headers.first(name: "content-type") == "application/problem+json" else { return nil }
+            return (try? self.read(Problem.self))?.type.replacing("urn:martlet:error:", with: "")
+        }
+
+        /// What a problem says is wrong.
+        var field: String? { (try? self.read(Problem.self))?.field }
+        var detail: String? { (try? self.read(Problem.self))?.detail }
+
+        func read<Content: Decodable>(_ content: Content.Type) throws -> Content {
+            try JSONDecoder().decode(content, from: Data(self.body.utf8))
+        }
+
+        private struct Problem: Decodable {
+            let type: String
+            let detail: String
+            let field: String?
+        }
+    }
+
+    let base: String
+    private let token: String
+    private let client: HTTPClient
+    private let transcript = Mutex("")
+
+    init(base: String, token: String) {
+        self.base = base
+        self.token = token
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 200
+        self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// All heads and bodies of answers.
+    var received: String { self.transcript.withLock { $0 } }
+
+    /// With the right token.
+    @discardableResult
+    func send(_ method: HTTPMethod, _ path: String, _ body: String? = nil) async throws -> Answer {
+        try await self.send(method, path, authorization: "Bearer \(self.token)", bytes: body.map { Array($0.utf8) })
+    }
+
+    @discardableResult
+    func send(
+        _ method: HTTPMethod,
+        _ path: String,
+        authorization: String?,
+        bytes: [UInt8]? = nil
+    ) async throws -> Answer {
+        var request = HTTPClientRequest(url: self.base + path)
+        request.method = method
+        if let authorization { request.headers.add(name: "authorization", value: authorization) }
+        if let bytes { request.body = .bytes(ByteBuffer(bytes: bytes)) }
+        let answer = try await self.client.execute(request, timeout: .seconds(20))
+        let body = String(buffer: try await answer.body.collect(upTo: 1 << 24))
+        self.transcript.withLock { $0 += "\(answer.status.code) \(answer.headers)\n\(body)\n" }
+        return Answer(status: Int(answer.status.code), headers: answer.headers, body: body)
+    }
+
+    func close() async throws { try await self.client.shutdown() }
+}

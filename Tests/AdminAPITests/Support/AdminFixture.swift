@@ -1,0 +1,150 @@
+internal import AdminAPI
+internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import Synchronization
+internal import TestKit
+internal import Testing
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// An admin API on a real engine, with a store in memory and a provider that says what it is told to.
+///
+/// Whatever a test plants as a secret contains ``canary``: no answer and no log line may.
+struct AdminFixture: Sendable {
+    static let canary = "canary"
+    static let adminToken = "admin-canary-0123456789"
+
+    let server: AdminServer
+    let engine: RefreshEngine
+    let provider: ScriptedTokenEndpoint
+    let store: WatchedStore
+    let vault: AccountVault
+    let monitor: ScriptedMonitor
+    let caller: AdminCaller
+    let logs: LogCollector
+
+    /// Runs `body` beside an admin API with the accounts `alice` and `bob` of the provider `acme`.
+    static func run(
+        tokens: AdminTokens? = AdminTokens([Secret(adminToken)]),
+        limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
+        clock: any Clock<Duration> = ContinuousClock(),
+        _ body: @Sendable (AdminFixture) async throws -> Void
+    ) async throws {
+        let fixture = try await Self.start(try #require(tokens), limits, clock)
+        try await withThrowingTaskGroup(of: Void.self) { services in
+            services.addTask { await fixture.engine.run() }
+            services.addTask { try await fixture.server.run() }
+            // Both stop whatever the body does, or a failed test would wait for them forever.
+            let outcome = await Self.outcome { try await body(fixture) }
+            fixture.server.stop()
+            fixture.engine.stop()
+            try await fixture.caller.close()
+            try await services.waitForAll()
+            try outcome.get()
+        }
+        #expect(!fixture.caller.received.contains(Self.canary))
+        #expect(!fixture.logs.text.contains(Self.canary))
+    }
+
+    private static func outcome(_ body: () async throws -> Void) async -> Result<Void, any Error> {
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    private static func start(
+        _ tokens: AdminTokens,
+        _ limits: AdminLimits,
+        _ clock: any Clock<Duration>
+    ) async throws -> AdminFixture {
+        let provider = ScriptedTokenEndpoint()
+        let store = WatchedStore()
+        let vault = AccountVault(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
+        let logs = LogCollector()
+        let plans = ["alice", "bob"].map { name in
+            AccountPlan(account: AccountID(name), provider: ProviderID("acme"), endpoint: provider, scopes: ["read"])
+        }
+        let engine = RefreshEngine(plans: plans, vault: vault, boot: .random(), logger: logs.logger) { _ in }
+        let monitor = ScriptedMonitor()
+        let server = try await AdminServer.listen(
+            on: AdminAddress(host: "127.0.0.1", port: 0),
+            engine: engine,
+            monitor: monitor,
+            tokens: tokens,
+            limits: limits,
+            clock: clock,
+            logger: logs.logger
+        )
+        return AdminFixture(
+            server: server,
+            engine: engine,
+            provider: provider,
+            store: store,
+            vault: vault,
+            monitor: monitor,
+            caller: AdminCaller(base: "http://\(server.address)", token: Self.adminToken),
+            logs: logs
+        )
+    }
+}
+
+/// Says what a test tells it to.
+final class ScriptedMonitor: GatewayMonitor {
+    private let current = Mutex(
+        GatewayVitals(
+            version: "1.2.3",
+            replica: GatewayVitals.Replica(
+                name: "a",
+                boot: BootID("b00t"),
+                startedAt: WallTime(millisecondsSince1970: 1_763_683_200_123)
+            ),
+            store: GatewayVitals.Store(driver: "memory", isOpen: true),
+            listeners: [GatewayVitals.Listener(address: "127.0.0.1:8080", isBound: true)]
+        )
+    )
+
+    func change(_ change: (inout GatewayVitals) -> Void) {
+        self.current.withLock { change(&$0) }
+    }
+
+    func vitals() async -> GatewayVitals { self.current.withLock { $0 } }
+}
+
+/// A store in memory that can be taken away.
+final class WatchedStore: TokenStore {
+    private let store = MemoryTokenStore()
+    private let isAway = Mutex(false)
+
+    func takeAway() { self.isAway.withLock { $0 = true } }
+
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        try self.checkPresence()
+        return try await self.store.read(key)
+    }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try self.checkPresence()
+        try await self.store.write(value, at: key, as: version, expecting: expecting)
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try self.checkPresence()
+        try await self.store.remove(key, expecting: expecting)
+    }
+
+    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+        try self.checkPresence()
+        return try await self.store.keys(under: prefix, after: after, limit: limit)
+    }
+
+    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+
+    private func checkPresence() throws(StoreError) {
+        guard !self.isAway.withLock({ $0 }) else { throw StoreError(.unreachable, "the store was taken away") }
+    }
+}

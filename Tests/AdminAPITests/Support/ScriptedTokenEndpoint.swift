@@ -1,0 +1,59 @@
+internal import OAuth
+internal import ProviderClient
+internal import Synchronization
+internal import TokenModel
+
+/// A provider that says what it was told to, and remembers what it was asked.
+final class ScriptedTokenEndpoint: TokenEndpoint {
+    private struct State {
+        var verdicts: [TokenVerdict] = []
+        var revocation = RevocationVerdict.revoked
+        var gate: Gate?
+        var redeemed: [Secret] = []
+        var revoked: [(token: Secret, kind: RevocableToken)] = []
+    }
+
+    let binding = EndpointBinding(tokenEndpointOrigin: "https://login.acme.example:443", clientID: "my-app")
+    let timeout = Duration.seconds(8)
+    private let state = Mutex(State())
+
+    /// What the next exchanges come to; past the last, the provider is out of reach.
+    func answer(with verdicts: TokenVerdict...) {
+        self.state.withLock { $0.verdicts += verdicts }
+    }
+
+    func answerRevocations(with verdict: RevocationVerdict) {
+        self.state.withLock { $0.revocation = verdict }
+    }
+
+    /// Exchanges wait there before they answer.
+    func hold(at gate: Gate) {
+        self.state.withLock { $0.gate = gate }
+    }
+
+    var redeemed: [Secret] { self.state.withLock { $0.redeemed } }
+    var revokedTokens: [Secret] { self.state.withLock { $0.revoked.map(\.token) } }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        guard mayStillSend() else { return .notSent(.sendingTooLate) }
+        let gate = self.state.withLock { state in
+            state.redeemed.append(refreshToken)
+            return state.gate
+        }
+        await gate?.pass()
+        return self.state.withLock { state in
+            state.verdicts.isEmpty ? .notSent(.connectFailed) : state.verdicts.removeFirst()
+        }
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        self.state.withLock { state in
+            state.revoked.append((token, kind))
+            return state.revocation
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import TestKit
+import Testing
+
+/// How the running gateway behaves at its edges: bad requests, the way out, and what operators see.
+@Suite struct ServingTests {
+    @Test func `a malformed request is answered 400 and reaches nobody`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+
+        let output = try await gateway.curl(
+            "echo",
+            ["-i", "-H", "Content-Length: 3", "-H", "Transfer-Encoding: chunked", "-d", "abc"]
+        )
+
+        #expect(output.hasPrefix("HTTP/1.1 400 "))
+        #expect(output.contains("urn:martlet:error:bad_request"))
+        #expect(output.lowercased().contains("connection: close"))
+        let requests = try await mock.stats().api_requests
+        #expect(requests.ok == 0)
+        #expect(requests.no_token == 0)
+    }
+
+    @Test func `an account without tokens is named in the answer`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+
+        let output = try await gateway.curl("echo", ["-i"])
+
+        #expect(output.hasPrefix("HTTP/1.1 503 "))
+        #expect(output.contains("urn:martlet:error:account_empty"))
+        #expect(output.contains(#""account":"alice""#))
+        #expect(try await mock.stats().api_requests.no_token == 0)
+    }
+
+    @Test func `SIGTERM lets the request under way end, then the program exits 0`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        let stream = try Program("/usr/bin/curl", ["-sSN", "\(gateway.callers)/acme/stream/3?every=500ms"], in: directory)
+        try await eventually("the first event") { stream.written.contains("data:") }
+
+        gateway.program.signal(15)
+
+        let outcome = try await stream.ended()
+        #expect(outcome.exitCode == 0)
+        #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("data:") } == 3)
+        #expect(try await gateway.program.ended().exitCode == 0)
+    }
+
+    @Test func `a garbled token answer leaves the stored token usable`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        try await mock.setFaults(#"[{"on":"token","times":1,"status":200,"headers":{},"body":"<html>"}]"#)
+        try await mock.expire()
+
+        // The first answer is ambiguous, so the same refresh token is tried once more.
+        #expect(try await gateway.statuses(1, "echo") == ["200": 1])
+        #expect(try await mock.stats().token_requests.ok == 1)
+    }
+
+    @Test func `an operator lists, refreshes and removes an account, and no answer shows a token`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", "--opaque", in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let grant = try await mock.grant("alice")
+        let tokens = grant.matches(of: /_token"\s*:\s*"([^"]+)"/).map { String($0.output.1) }
+        #expect(tokens.count == 2)
+
+        let imported = try await gateway.martlet("accounts", "import", "alice", input: grant)
+        let refreshed = try await gateway.martlet("accounts", "refresh", "alice")
+        let listed = try await gateway.martlet("accounts", "list")
+        let status = try await gateway.martlet("status")
+        let removed = try await gateway.martlet("accounts", "remove", "alice")
+        let shown = try await gateway.martlet("accounts", "show", "alice")
+
+        for outcome in [imported, refreshed, listed, status, removed, shown] {
+            #expect(outcome.exitCode == 0, "\(outcome.errors)")
+            for token in tokens { #expect(!(outcome.output + outcome.errors).contains(token)) }
+        }
+        #expect(listed.output.contains("alice"))
+        #expect(shown.output.contains("empty"))
+        #expect(try await gateway.martlet("health").exitCode == 0)
+        let log = gateway.program.complaints + gateway.program.written
+        for token in tokens { #expect(!log.contains(token)) }
+    }
+}

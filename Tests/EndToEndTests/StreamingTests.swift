@@ -1,0 +1,50 @@
+import TestKit
+import Testing
+
+/// What callers send and get arrives unchanged, and as it comes.
+@Suite struct StreamingTests {
+    @Test(arguments: [["--data-binary"], ["-H", "Transfer-Encoding: chunked", "--data-binary"]])
+    func `ten mebibytes go up unchanged, by length and in chunks`(options: [String]) async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        let body = Payload(size: 10 << 20)
+        try directory.write(body.bytes, to: "body")
+
+        let arguments = ["-X", "POST", "-H", "Expect:"] + options + ["@\(directory.path(of: "body"))"]
+        let echo = try Echo(try await gateway.curl("echo", arguments))
+
+        #expect(echo.method == "POST")
+        #expect(echo.body_size == 10 << 20)
+        #expect(echo.body_sha256 == body.sha256)
+    }
+
+    @Test func `ten mebibytes come down unchanged`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+
+        let size = try await gateway.curl("bytes/\(10 << 20)", ["-o", "/dev/null", "-w", "%{size_download} %{http_code}"])
+
+        #expect(size == "\(10 << 20) 200")
+    }
+
+    @Test func `each server-sent event arrives when it is sent, not when the stream ends`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+
+        // Were the stream held back, the first event would come with the last, 4 s later.
+        let stream = try Program("/usr/bin/curl", ["-sSN", "\(gateway.callers)/acme/stream/5?every=1s"], in: directory)
+        try await eventually("the first event") { stream.written.contains("data:") }
+
+        #expect(stream.isRunning)
+        #expect(stream.written.split(separator: "\n").count { $0.hasPrefix("data:") } < 5)
+        let outcome = try await stream.ended()
+        #expect(outcome.exitCode == 0)
+        #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("data:") } == 5)
+    }
+}

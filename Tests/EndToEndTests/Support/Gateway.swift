@@ -1,0 +1,113 @@
+import Foundation
+import TestKit
+import Testing
+
+/// A running `martlet serve` in front of a mock, with one route `/acme/` and one account `alice`.
+final class Gateway: Sendable {
+    let callers: String
+    let admin: String
+    let program: Program
+    private let directory: TemporaryDirectory
+
+    init(_ mock: Mock, in directory: TemporaryDirectory) async throws {
+        self.directory = directory
+        try Self.configure(mock.address, in: directory)
+        self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+        self.callers = try await self.program.address(/callers: (http:[^\s,]+)/)
+        self.admin = try await self.program.address(/admin: (http:\S+)/)
+    }
+
+    /// Writes a `martlet.yaml` and its client secret.
+    static func configure(_ mock: String, in directory: TemporaryDirectory, more: String = "") throws {
+        try directory.write(Array("mock-secret\n".utf8), to: "client-secret")
+        try directory.setMode(0o600, of: "client-secret")
+        let text = """
+            listeners: [{ address: 127.0.0.1:0 }]
+            admin: { address: 127.0.0.1:0 }
+            state_dir: \(directory.path(of: "state"))
+            providers:
+              mock:
+                issuer: \(mock)
+                client_id: mock-client
+                client_secret: { file: client-secret }
+            accounts:
+              alice: { provider: mock }
+            routes:
+              - name: acme
+                match: { path: /acme/ }
+                upstream: \(mock)/api/
+                account: alice
+            \(more)
+            """
+        try directory.write(Array(text.utf8), to: "martlet.yaml")
+    }
+
+    /// Runs another subcommand of `martlet` against this gateway.
+    func martlet(_ arguments: String..., input: String? = nil) async throws -> Program.Outcome {
+        try await Program.run(
+            "martlet",
+            arguments + ["--admin", self.admin, "--admin-token-file", self.directory.path(of: "state/admin.token")],
+            in: self.directory,
+            input: input
+        )
+    }
+
+    /// Gives the gateway a new grant of the mock's.
+    func importGrant(from mock: Mock) async throws {
+        let outcome = try await self.martlet("accounts", "import", "alice", input: try await mock.grant("alice"))
+        try #require(outcome.exitCode == 0, "\(outcome.errors)")
+    }
+
+    /// Runs curl on a path below `/acme/`, as a caller.
+    func curl(_ path: String, _ arguments: [String] = [], limit: Duration = .seconds(60)) async throws -> String {
+        let outcome = try await Program.run(
+            "/usr/bin/curl",
+            ["-sS", "\(self.callers)/acme/\(path)"] + arguments,
+            in: self.directory,
+            limit: limit
+        )
+        try #require(outcome.exitCode == 0, "\(outcome.errors)")
+        return outcome.output
+    }
+
+    /// The status codes of `count` requests that are all sent at once.
+    func statuses(_ count: Int, _ path: String, _ arguments: [String] = []) async throws -> [String: Int] {
+        // curl runs at most 300 transfers at once.
+        let processes = (count + 249) / 250
+        return try await withThrowingTaskGroup(of: String.self) { tasks in
+            for index in 0..<processes {
+                let share = count / processes + (index < count % processes ? 1 : 0)
+                tasks.addTask {
+                    try await self.curl(
+                        "\(path)?n=[1-\(share)]",
+                        ["-Z", "--parallel-immediate", "--parallel-max", "\(share)", "-o", "/dev/null"]
+                            + ["-w", "%{http_code}\\n"] + arguments
+                    )
+                }
+            }
+            var statuses: [String: Int] = [:]
+            for try await output in tasks {
+                for status in output.split(separator: "\n") { statuses[String(status), default: 0] += 1 }
+            }
+            return statuses
+        }
+    }
+}
+
+/// What `/api/echo` says of the request it saw.
+struct Echo: Decodable {
+    let method: String
+    let path: String
+    let query: String
+    let headers: [[String]]
+    let body_size: Int
+    let body_sha256: String
+
+    init(_ json: String) throws {
+        self = try JSONDecoder().decode(Echo.self, from: Data(json.utf8))
+    }
+
+    func values(_ name: String) -> [String] {
+        self.headers.filter { $0[0].lowercased() == name.lowercased() }.map { $0[1] }
+    }
+}

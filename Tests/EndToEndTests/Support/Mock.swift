@@ -1,0 +1,58 @@
+import Foundation
+import TestKit
+import Testing
+
+/// A running `martlet-mock`: the provider and the API of one test.
+final class Mock: Sendable {
+    let address: String
+    private let program: Program
+    private let directory: TemporaryDirectory
+
+    init(_ options: String..., in directory: TemporaryDirectory) async throws {
+        self.directory = directory
+        self.program = try Program("martlet-mock", ["--port", "0"] + options, in: directory)
+        self.address = try await self.program.address(/listening on (http:\S+)/)
+    }
+
+    /// A new grant's token answer, as the provider would give it to a person who signs in.
+    func grant(_ account: String) async throws -> String {
+        let body = #"{"account":"\#(account)"}"#
+        return try await self.curl(["-X", "POST", "\(self.address)/_control/grants", "-d", body])
+    }
+
+    /// Expires all access tokens, now.
+    func expire() async throws {
+        _ = try await self.curl(["-X", "POST", "\(self.address)/_control/expire"])
+    }
+
+    func setFaults(_ rules: String) async throws {
+        _ = try await self.curl(["-X", "PUT", "\(self.address)/_control/faults", "-d", rules])
+    }
+
+    func stats() async throws -> MockStats {
+        try JSONDecoder().decode(MockStats.self, from: Data(try await self.curl(["\(self.address)/_control/stats"]).utf8))
+    }
+
+    private func curl(_ arguments: [String]) async throws -> String {
+        let outcome = try await Program.run("/usr/bin/curl", ["-fsS"] + arguments, in: self.directory)
+        try #require(outcome.exitCode == 0, "\(outcome.errors)")
+        return outcome.output
+    }
+}
+
+/// What the mock has counted.
+struct MockStats: Decodable {
+    struct TokenRequests: Decodable {
+        let ok: Int
+        let invalid_grant: Int
+    }
+    struct APIRequests: Decodable {
+        let ok: Int
+        let no_token: Int
+        let expired: Int
+    }
+    let token_requests: TokenRequests
+    let api_requests: APIRequests
+    let reuse_detections: Int
+    let refresh_token_uses: [String: [Int]]
+}

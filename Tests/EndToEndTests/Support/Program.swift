@@ -1,0 +1,97 @@
+import Foundation
+import Synchronization
+import TestKit
+import Testing
+
+/// A program of the package, run as its users run it: a process with arguments, output and an exit code.
+final class Program: Sendable {
+    /// What came of a program that has ended.
+    struct Outcome {
+        let exitCode: Int32
+        let output: String
+        let errors: String
+    }
+
+    private let process: Mutex<Process>
+    private let output: String
+    private let errors: String
+
+    /// Starts `name` (a product of the package, or a path) with its output going to files in `directory`.
+    init(_ name: String, _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil) throws {
+        let run = "\(UInt64.random(in: .min ... .max))"
+        self.output = directory.path(of: "\(run).out")
+        self.errors = directory.path(of: "\(run).err")
+        let process = Process()
+        process.executableURL = name.contains("/") ? URL(filePath: name) : Self.products.appending(path: name)
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(filePath: directory.path)
+        process.standardOutput = try Self.file(self.output)
+        process.standardError = try Self.file(self.errors)
+        if let input {
+            let path = directory.path(of: "\(run).in")
+            try Data(input.utf8).write(to: URL(filePath: path))
+            process.standardInput = try FileHandle(forReadingFrom: URL(filePath: path))
+        } else {
+            process.standardInput = FileHandle.nullDevice
+        }
+        try process.run()
+        self.process = Mutex(process)
+    }
+
+    deinit { self.signal(SIGKILL) }
+
+    /// Where the build has put the programs: beside the tests.
+    private static var products: URL {
+        URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+    }
+
+    private static func file(_ path: String) throws -> FileHandle {
+        FileManager.default.createFile(atPath: path, contents: nil)
+        return try FileHandle(forWritingTo: URL(filePath: path))
+    }
+
+    /// Runs a program to its end.
+    static func run(
+        _ name: String,
+        _ arguments: [String],
+        in directory: TemporaryDirectory,
+        input: String? = nil,
+        limit: Duration = .seconds(60)
+    ) async throws -> Outcome {
+        try await Program(name, arguments, in: directory, input: input).ended(within: limit)
+    }
+
+    var isRunning: Bool { self.process.withLock { $0.isRunning } }
+
+    /// What it has written to standard output so far.
+    var written: String { (try? String(contentsOfFile: self.output, encoding: .utf8)) ?? "" }
+
+    /// What it has written to standard error so far.
+    var complaints: String { (try? String(contentsOfFile: self.errors, encoding: .utf8)) ?? "" }
+
+    /// Sends a signal to this process, if it still runs.
+    func signal(_ number: Int32) {
+        self.process.withLock { process in
+            if process.isRunning { kill(process.processIdentifier, number) }
+        }
+    }
+
+    func ended(within limit: Duration = .seconds(30)) async throws -> Outcome {
+        try await eventually("the program to end", limit: limit) { !self.isRunning }
+        return Outcome(
+            exitCode: self.process.withLock { $0.terminationStatus },
+            output: self.written,
+            errors: self.complaints
+        )
+    }
+
+    /// Waits until it has said where it listens; `pattern` has one group.
+    func address(_ pattern: Regex<(Substring, Substring)>) async throws -> String {
+        nonisolated(unsafe) let pattern = pattern
+        try await eventually("the program to say where it listens", limit: .seconds(30)) {
+            try #require(self.isRunning, "it ended: \(self.complaints)")
+            return self.written.firstMatch(of: pattern) != nil
+        }
+        return try String(#require(self.written.firstMatch(of: pattern)).output.1)
+    }
+}

@@ -1,0 +1,122 @@
+import HTTPWire
+import NIOCore
+import Testing
+
+@Suite struct RequestHeadParserTests {
+    @Test(arguments: RefusedRequest.all)
+    func `hostile input is refused, however it arrives`(_ request: RefusedRequest) throws {
+        for pieces in arrivals(of: request.bytes) {
+            let reading = readRequest(pieces)
+            try #require(
+                reading == .refused(request.code),
+                "in \(pieces.count) pieces, the first of \(pieces[0].count)"
+            )
+        }
+    }
+
+    @Test(arguments: AcceptedRequest.all)
+    func `an honest request is read, however it arrives`(_ request: AcceptedRequest) throws {
+        let whole = try #require(readRequest([request.bytes[...]]).summary)
+        #expect(whole.method == request.method)
+        #expect(whole.path == request.path)
+        #expect(whole.query == request.query)
+        #expect(whole.host == request.host)
+        #expect(whole.hostName == request.hostName)
+        #expect(whole.body == request.body)
+        #expect(whole.minorVersion == request.minorVersion)
+        #expect(whole.keepsAlive == request.keepsAlive)
+        #expect(whole.expectsContinue == request.expectsContinue)
+        #expect(
+            whole.passing.filter { $0 != "Content-Length: \(request.body)" } == request.passing,
+            "all: \(whole.fields)"
+        )
+        #expect(whole.rest == "")
+
+        for pieces in arrivals(of: request.bytes) {
+            try #require(readRequest(pieces) == .whole(whole), "in \(pieces.count) pieces")
+        }
+    }
+
+    @Test(arguments: AcceptedRequest.all)
+    func `llhttp reads the same from it`(_ request: AcceptedRequest) throws {
+        let parsed = try parseRequest([request.bytes[...]])
+        try expectSameReading(of: #require(parsed).0)
+    }
+
+    @Test(arguments: AcceptedRequest.all)
+    func `a head that is cut short is waited for`(_ request: AcceptedRequest) {
+        for end in request.bytes.indices {
+            #expect(readRequest([request.bytes[..<end]]) == .unfinished)
+        }
+    }
+
+    @Test func `pipelined requests come out one by one`() throws {
+        var buffer = ByteBuffer(bytes: head(["GET /1 HTTP/1.1", "Host: a"]) + head(["GET /2 HTTP/1.1", "Host: a"]))
+        var parser = RequestHeadParser()
+        let first = try parser.next(&buffer)
+        let begun = parser.hasBegun
+        let second = try parser.next(&buffer)
+        let third = try parser.next(&buffer)
+
+        #expect(first.map { text($0.target.path, of: $0.bytes) } == "/1")
+        #expect(!begun)
+        #expect(second.map { text($0.target.path, of: $0.bytes) } == "/2")
+        #expect(third == nil)
+        #expect(buffer.readableBytes == 0)
+    }
+
+    @Test func `one empty line before each request is forgiven`() throws {
+        let request = bytes("\r\n") + head(["GET / HTTP/1.1", "Host: a"])
+        for pieces in arrivals(of: request) {
+            #expect(readRequest(pieces).summary?.path == "/")
+        }
+
+        var buffer = ByteBuffer(bytes: request + request)
+        var parser = RequestHeadParser()
+        let first = try parser.next(&buffer)
+        let second = try parser.next(&buffer)
+        #expect(first != nil && second != nil)
+    }
+
+    @Test func `an idle connection with an empty line on it has not begun a request`() throws {
+        var parser = RequestHeadParser()
+        var buffer = ByteBuffer()
+        for (piece, begun) in [("", false), ("\r", false), ("\n", false), ("G", true), ("E", true)] {
+            buffer.writeString(piece)
+            let head = try parser.next(&buffer)
+            #expect(head == nil)
+            #expect(parser.hasBegun == begun, "after \(piece.debugDescription)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("TRACE / HTTP/1.1\r\n", Refusal.methodNotAllowed), ("GET / HTTP/2.0\r\n", .versionUnsupported),
+            ("GET  /\r\n", .badRequest),
+            ("PRI * HTTP/2.0\r\n", .badRequest), ("GET / HTTP/1.1\n", .badRequest),
+            ("GET / HTTP/1.1\r\nHost: a\n", .badRequest),
+            ("\u{16}\u{03}\u{01}\r\n", .badRequest),
+        ]
+    )
+    func `what no further byte can mend is told at once`(start: String, code: Refusal) {
+        #expect(readRequest([bytes(start)[...]]) == .refused(code))
+    }
+
+    @Test func `bytes behind the head stay where they are`() throws {
+        let request = head(["POST / HTTP/1.1", "Host: a", "Content-Length: 3"])
+        let summary = try #require(readRequest([(request + bytes("abc\r\n\r\nGET"))[...]]).summary)
+        #expect(summary.rest == "abc\r\n\r\nGET")
+    }
+
+    @Test func `the ranges hold when the bytes before were read already`() throws {
+        var buffer = ByteBuffer(string: "xxxxxxx")
+        buffer.moveReaderIndex(forwardBy: 7)
+        buffer.writeBytes(head(["GET /a?b HTTP/1.1", "Host: c"]))
+        var parser = RequestHeadParser()
+        let request = try parser.next(&buffer)
+        let summary = try RequestSummary(#require(request), rest: buffer)
+        #expect(summary.path == "/a")
+        #expect(summary.query == "?b")
+        #expect(summary.host == "c")
+    }
+}

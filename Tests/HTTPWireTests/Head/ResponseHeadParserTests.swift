@@ -1,0 +1,62 @@
+import HTTPWire
+import NIOCore
+import Testing
+
+@Suite struct ResponseHeadParserTests {
+    @Test(arguments: RefusedAnswer.all)
+    func `a hostile answer is refused, however it arrives`(_ answer: RefusedAnswer) throws {
+        for pieces in arrivals(of: answer.bytes) {
+            let reading = readAnswer(pieces)
+            try #require(reading == .refused(answer.code), "in \(pieces.count) pieces, the first of \(pieces[0].count)")
+        }
+    }
+
+    @Test(arguments: AcceptedAnswer.all)
+    func `an honest answer is read, however it arrives`(_ answer: AcceptedAnswer) throws {
+        let whole = try #require(readAnswer([answer.bytes[...]], answering: answer.method).summary)
+        #expect(whole.status == answer.status)
+        #expect(whole.body == answer.body)
+        #expect(whole.describedLength == answer.describedLength)
+        #expect(whole.keepsAlive == answer.keepsAlive)
+        #expect(whole.isInterim == (answer.status < 200))
+
+        for pieces in arrivals(of: answer.bytes) {
+            try #require(readAnswer(pieces, answering: answer.method) == .whole(whole), "in \(pieces.count) pieces")
+        }
+    }
+
+    @Test(arguments: AcceptedAnswer.all)
+    func `llhttp reads the same from it`(_ answer: AcceptedAnswer) throws {
+        let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
+        try expectSameReading(of: #require(parsed).0, answering: answer.method)
+    }
+
+    @Test(arguments: AcceptedAnswer.all)
+    func `a head that is cut short is waited for`(_ answer: AcceptedAnswer) {
+        for end in answer.bytes.indices {
+            #expect(readAnswer([answer.bytes[..<end]], answering: answer.method) == .unfinished)
+        }
+    }
+
+    @Test func `interim answers and the last one come out one by one`() throws {
+        var buffer = ByteBuffer(
+            bytes: head(["HTTP/1.1 100 Continue"]) + head(["HTTP/1.1 103 X", "Link: <a>"]) + head(["HTTP/1.1 200 OK"])
+        )
+        buffer.writeString("body")
+        var parser = ResponseHeadParser()
+        var statuses: [Int] = []
+        for _ in 0..<3 {
+            let head = try parser.next(&buffer, answering: .get)
+            try statuses.append(#require(head).status)
+        }
+        #expect(statuses == [100, 103, 200])
+        #expect(text(buffer) == "body")
+    }
+
+    @Test(arguments: [
+        "SSH-2.0-OpenSSH_9.2p1\r\n", "HTTP/1.1 2000 OK\r\n", "220 smtp.example ESMTP\r\n", "HTTP/1.1 200 OK\n",
+    ])
+    func `what speaks no HTTP is not listened to for longer`(start: String) {
+        #expect(readAnswer([bytes(start)[...]]) == .refused(.badRequest))
+    }
+}

@@ -1,0 +1,103 @@
+import HTTPWire
+import NIOCore
+import Testing
+
+@Suite struct CallerAnswerTests {
+    private let allocator = ByteBufferAllocator()
+
+    private func parse(_ lines: [String], answering method: HTTPMethod = .get) throws -> ResponseHead {
+        let parsed = try parseAnswer([head(lines)[...]], answering: method)
+        return try #require(parsed).0
+    }
+
+    @Test(arguments: AcceptedAnswer.all)
+    func `an answer passes byte for byte, but for what must change`(_ answer: AcceptedAnswer) throws {
+        let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
+        let head = try #require(parsed).0
+        let written = CallerAnswer.head(of: head, framing: head.body, close: false, allocator: self.allocator)
+        #expect(text(written) == text(answer.passed))
+    }
+
+    @Test(arguments: AcceptedAnswer.all.filter { $0.status != 101 })
+    func `llhttp reads one answer from what passes`(_ answer: AcceptedAnswer) throws {
+        let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
+        let head = try #require(parsed).0
+        let framing = head.body == .untilClose ? BodyFraming.chunked : head.body
+        var wire = CallerAnswer.head(of: head, framing: framing, close: false, allocator: self.allocator)
+        var content = ""
+        switch framing {
+        case .length(let length): content = String(repeating: "b", count: length)
+        case .chunked: content = "hello"
+        case .none, .untilClose: break
+        }
+        if framing == .chunked { wire.writeString("5\r\nhello\r\n") } else { wire.writeString(content) }
+        if framing == .chunked { wire.writeImmutableBuffer(CallerAnswer.lastChunk(nil, allocator: self.allocator)) }
+        wire.writeString("HTTP/1.1 299 Next\r\nContent-Length: 0\r\n\r\n")
+
+        let method = answer.method == .head ? "HEAD" : "GET"
+        let read = try AnswerOracle.read(Array(wire.readableBytesView), answering: [method, "GET"])
+        #expect(read.count == 2)
+        #expect(read.first?.start == "HTTP/1.1 \(answer.status)")
+        #expect(read.first.map { text($0.body) } == content)
+        #expect(read.first?.isWhole == true)
+        #expect(read.last?.start == "HTTP/1.1 299")
+    }
+
+    @Test func `a body until close becomes chunked for a caller that stays`() throws {
+        let answer = try self.parse(["HTTP/1.0 200 OK", "A: b"])
+        let written = CallerAnswer.head(of: answer, framing: .chunked, close: false, allocator: self.allocator)
+        #expect(text(written) == "HTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n")
+    }
+
+    @Test func `chunked becomes a body until close for a caller of HTTP 1,0`() throws {
+        let answer = try self.parse(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "A: b"])
+        let written = CallerAnswer.head(of: answer, framing: .untilClose, close: true, allocator: self.allocator)
+        #expect(text(written) == "HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n\r\n")
+    }
+
+    @Test func `what the gateway adds stands behind what the upstream said`() throws {
+        let answer = try self.parse(["HTTP/1.1 401 No", "Connection: close", "A: b", "Content-Length: 3"])
+        let written = CallerAnswer.head(
+            of: answer,
+            framing: answer.body,
+            close: false,
+            keepAlive: true,
+            extra: "Martlet-Replayed: 1\r\n",
+            room: 3000,
+            allocator: self.allocator
+        )
+        #expect(
+            text(written)
+                == "HTTP/1.1 401 No\r\nA: b\r\nContent-Length: 3\r\nConnection: keep-alive\r\nMartlet-Replayed: 1\r\n\r\n"
+        )
+        #expect(written.writableBytes >= 3000)
+    }
+
+    @Test(arguments: [BodyFraming.length(3), .chunked])
+    func `a length that only describes never stands beside a framing`(framing: BodyFraming) throws {
+        let answer = try self.parse(["HTTP/1.1 200 OK", "Content-Length: 30"], answering: .head)
+        let written = text(CallerAnswer.head(of: answer, framing: framing, close: false, allocator: self.allocator))
+        #expect(!written.contains("30"))
+    }
+
+    @Test func `trailers pass but for those that frame, route or authenticate`() throws {
+        let lines = [
+            "grpc-status: 0", "Content-Length: 3", "Transfer-Encoding: chunked", "Host: b", "Authorization: x",
+            "WWW-Authenticate: Bearer",
+            "Set-Cookie: a=b", "Location: /x", "Connection: close", "Keep-Alive: timeout=1", "Trailer: x",
+            "Content-Type: x/y",
+            "Content-Encoding: gzip", "Martlet-Replayed: 1", "Proxy-Authenticate: x", "Server-Timing:  a ",
+            "X_y: \u{E9}",
+        ]
+        var decoder = BodyDecoder(.chunked)
+        var buffer = ByteBuffer(string: "0\r\n")
+        buffer.writeBytes(head(lines))
+        guard case .end(let trailers) = try decoder.next(&buffer) else {
+            Issue.record("no end")
+            return
+        }
+        let end = CallerAnswer.lastChunk(trailers, allocator: self.allocator)
+        #expect(text(end) == "0\r\ngrpc-status: 0\r\nServer-Timing:  a \r\nX_y: \u{E9}\r\n\r\n")
+        #expect(text(CallerAnswer.lastChunk(nil, allocator: self.allocator)) == "0\r\n\r\n")
+    }
+}

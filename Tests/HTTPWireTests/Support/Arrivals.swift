@@ -1,0 +1,19 @@
+/// The ways in which the same bytes may arrive: whole, byte by byte, and in two pieces at every split.
+func arrivals(of bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
+    [[bytes[...]], bytes.indices.map { bytes[$0...$0] }]
+        + bytes.indices.dropFirst().map { [bytes[..<$0], bytes[$0...]] }
+}
+
+/// What came of some bytes, in values that compare and print well.
+enum Reading<Summary: Equatable & Sendable>: Equatable, Sendable {
+    case whole(Summary)
+    case refused(Refusal)
+    /// Nothing yet: more bytes are waited for.
+    case unfinished
+}
+
+extension Reading {
+    var summary: Summary? {
+        if case .whole(let summary) = self { summary } else { nil }
+    }
+}

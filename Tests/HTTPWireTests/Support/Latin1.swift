@@ -1,0 +1,28 @@
+import HTTPWire
+import NIOCore
+
+// Bytes are written in tests as text whose scalars are the bytes, so that a table reads like the wire.
+
+/// The bytes of `text`, one for each scalar up to U+00FF.
+func bytes(_ text: String) -> [UInt8] {
+    text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+}
+
+/// A message's lines with CRLF behind each, and the empty line.
+func head(_ lines: [String]) -> [UInt8] {
+    bytes(lines.map { $0 + "\r\n" }.joined() + "\r\n")
+}
+
+/// The reverse of ``bytes(_:)``.
+func text(_ bytes: some Sequence<UInt8>) -> String {
+    var text = String.UnicodeScalarView()
+    text.append(contentsOf: bytes.map { Unicode.Scalar($0) })
+    return String(text)
+}
+
+func text(_ buffer: ByteBuffer) -> String { text(buffer.readableBytesView) }
+
+/// What stands at `range`, counted from the buffer's reader index.
+func text(_ range: ByteRange, of buffer: ByteBuffer) -> String {
+    text(buffer.getBytes(at: buffer.readerIndex + range.lower, length: range.count) ?? bytes("<outside>"))
+}

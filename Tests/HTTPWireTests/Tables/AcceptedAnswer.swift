@@ -1,0 +1,260 @@
+import HTTPWire
+import Testing
+
+/// An answer that must be taken, what must be read from it, and what of it reaches a caller.
+struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
+    let name: String
+    let bytes: [UInt8]
+    var method = HTTPMethod.get
+    var status = 200
+    var body = BodyFraming.untilClose
+    var describedLength: Int?
+    var keepsAlive = true
+    /// The whole head that a caller gets when the body goes on as it is framed.
+    var passed: [UInt8]
+
+    var testDescription: String { self.name }
+
+    init(
+        _ name: String,
+        _ lines: [String],
+        passed: [String],
+        with change: (inout AcceptedAnswer) -> Void = { _ in }
+    ) {
+        self.name = name
+        self.bytes = HTTPWireTests.head(lines)
+        self.passed = HTTPWireTests.head(passed)
+        change(&self)
+    }
+
+    static let all = framing + bodiless + fields + lines
+}
+
+extension AcceptedAnswer {
+    static let framing: [AcceptedAnswer] = [
+        AcceptedAnswer(
+            "length",
+            ["HTTP/1.1 200 OK", "Content-Length: 3", "A: b"],
+            passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 3"]
+        ) { $0.body = .length(3) },
+        AcceptedAnswer(
+            "length 007",
+            ["HTTP/1.1 200 OK", "A: b", "content-length:  007 "],
+            passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 7"]
+        ) { $0.body = .length(7) },
+        AcceptedAnswer(
+            "length 0",
+            ["HTTP/1.1 200 OK", "Content-Length: 0"],
+            passed: ["HTTP/1.1 200 OK", "Content-Length: 0"]
+        ) {
+            $0.body = .length(0)
+        },
+        AcceptedAnswer(
+            "chunked",
+            ["HTTP/1.1 200 OK", "Transfer-Encoding: Chunked", "A: b"],
+            passed: ["HTTP/1.1 200 OK", "A: b", "Transfer-Encoding: chunked"]
+        ) { $0.body = .chunked },
+        AcceptedAnswer("until close", ["HTTP/1.1 200 OK", "A: b"], passed: ["HTTP/1.1 200 OK", "A: b"]) {
+            $0.keepsAlive = false
+        },
+        AcceptedAnswer(
+            "until close, though it says keep-alive",
+            ["HTTP/1.1 200 OK", "Connection: keep-alive"],
+            passed: ["HTTP/1.1 200 OK"]
+        ) { $0.keepsAlive = false },
+        AcceptedAnswer(
+            "Connection: close",
+            ["HTTP/1.1 200 OK", "Connection: close", "Content-Length: 3"],
+            passed: ["HTTP/1.1 200 OK", "Content-Length: 3"]
+        ) {
+            $0.body = .length(3)
+            $0.keepsAlive = false
+        },
+        AcceptedAnswer(
+            "HTTP/1.0",
+            ["HTTP/1.0 200 OK", "Content-Length: 3"],
+            passed: ["HTTP/1.1 200 OK", "Content-Length: 3"]
+        ) {
+            $0.body = .length(3)
+            $0.keepsAlive = false
+        },
+        AcceptedAnswer(
+            "HTTP/1.0 that stays",
+            ["HTTP/1.0 200 OK", "Connection: Keep-Alive", "Content-Length: 3"],
+            passed: ["HTTP/1.1 200 OK", "Content-Length: 3"]
+        ) { $0.body = .length(3) },
+        AcceptedAnswer(
+            "a coding that Connection names",
+            [
+                "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "Connection: keep-alive",
+                "Connection: Transfer-Encoding",
+            ],
+            passed: ["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"]
+        ) { $0.body = .chunked },
+    ]
+
+    static let bodiless: [AcceptedAnswer] = [
+        AcceptedAnswer(
+            "HEAD with a length",
+            ["HTTP/1.1 200 OK", "Content-Length: 30", "A: b"],
+            passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 30"]
+        ) {
+            $0.method = .head
+            $0.body = .none
+            $0.describedLength = 30
+        },
+        AcceptedAnswer(
+            "HEAD, chunked",
+            ["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "A: b"],
+            passed: ["HTTP/1.1 200 OK", "A: b"]
+        ) {
+            $0.method = .head
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "HEAD without framing",
+            ["HTTP/1.1 404 Not Found", "A: b"],
+            passed: ["HTTP/1.1 404 Not Found", "A: b"]
+        ) {
+            $0.method = .head
+            $0.status = 404
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "HEAD with 204 and a length",
+            ["HTTP/1.1 204 No", "Content-Length: 3"],
+            passed: ["HTTP/1.1 204 No"]
+        ) {
+            $0.method = .head
+            $0.status = 204
+            $0.body = .none
+        },
+        AcceptedAnswer("204", ["HTTP/1.1 204 No Content", "A: b"], passed: ["HTTP/1.1 204 No Content", "A: b"]) {
+            $0.status = 204
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "204 with a length",
+            ["HTTP/1.1 204 No Content", "Content-Length: 0"],
+            passed: ["HTTP/1.1 204 No Content"]
+        ) {
+            $0.status = 204
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "204, chunked",
+            ["HTTP/1.1 204 No Content", "Transfer-Encoding: chunked"],
+            passed: ["HTTP/1.1 204 No Content"]
+        ) {
+            $0.status = 204
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "304 with a length",
+            ["HTTP/1.1 304 Not Modified", "ETag: \"x\"", "Content-Length: 1234"],
+            passed: ["HTTP/1.1 304 Not Modified", "ETag: \"x\"", "Content-Length: 1234"]
+        ) {
+            $0.status = 304
+            $0.body = .none
+            $0.describedLength = 1234
+        },
+        AcceptedAnswer(
+            "304 without a length",
+            ["HTTP/1.1 304 Not Modified", "ETag: \"x\""],
+            passed: ["HTTP/1.1 304 Not Modified", "ETag: \"x\""]
+        ) {
+            $0.status = 304
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "304, chunked",
+            ["HTTP/1.1 304 Not Modified", "Transfer-Encoding: chunked"],
+            passed: ["HTTP/1.1 304 Not Modified"]
+        ) {
+            $0.status = 304
+            $0.body = .none
+        },
+        AcceptedAnswer("100", ["HTTP/1.1 100 Continue"], passed: ["HTTP/1.1 100 Continue"]) {
+            $0.status = 100
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "103 with links",
+            ["HTTP/1.1 103 Early Hints", "Link: </a>; rel=preload", "Content-Length: 3"],
+            passed: ["HTTP/1.1 103 Early Hints", "Link: </a>; rel=preload"]
+        ) {
+            $0.status = 103
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "103 to HEAD with a length",
+            ["HTTP/1.1 103 Early Hints", "Content-Length: 3"],
+            passed: ["HTTP/1.1 103 Early Hints"]
+        ) {
+            $0.method = .head
+            $0.status = 103
+            $0.body = .none
+        },
+        AcceptedAnswer(
+            "101",
+            [
+                "HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade",
+                "Sec-WebSocket-Accept: x",
+            ],
+            passed: ["HTTP/1.1 101 Switching Protocols", "Sec-WebSocket-Accept: x"]
+        ) {
+            $0.status = 101
+            $0.body = .none
+        },
+    ]
+
+    static let fields: [AcceptedAnswer] = [
+        AcceptedAnswer(
+            "fields byte for byte, in order",
+            [
+                "HTTP/1.1 200 OK", "set-Cookie: a=b; Path=/", "X_Under:  \t spaced\tout  ", "Set-Cookie: c=d", "Empty:",
+                "X: \u{80}\u{FF}\u{E9}", "Date: x", "Trailer: Y",
+                "Content-Type: text/plain", "Location: http://u/x", "Content-Length: 3", "Via: 1.1 cache",
+                "WWW-Authenticate: Bearer",
+            ],
+            passed: [
+                "HTTP/1.1 200 OK", "set-Cookie: a=b; Path=/", "X_Under:  \t spaced\tout  ", "Set-Cookie: c=d", "Empty:",
+                "X: \u{80}\u{FF}\u{E9}", "Date: x", "Trailer: Y",
+                "Content-Type: text/plain", "Location: http://u/x", "Via: 1.1 cache", "WWW-Authenticate: Bearer",
+                "Content-Length: 3",
+            ]
+        ) { $0.body = .length(3) },
+        AcceptedAnswer(
+            "fields of the connection",
+            [
+                "HTTP/1.1 200 OK", "Keep-Alive: timeout=5", "Connection: Keep-Alive, x-gone",
+                "Proxy-Connection: keep-alive", "A: b", "X-Gone: 1", "Upgrade: h2", "X-Gone2: 2",
+                "TE: x", "Proxy-Authenticate: Basic", "Content-Length: 3",
+            ],
+            passed: ["HTTP/1.1 200 OK", "A: b", "X-Gone2: 2", "Content-Length: 3"]
+        ) { $0.body = .length(3) },
+        AcceptedAnswer(
+            "names that only begin like others",
+            ["HTTP/1.1 200 OK", "Content-Lengthy: 5", "Connections: a", "Transfer-Encodings: b", "Content-Length: 3"],
+            passed: [
+                "HTTP/1.1 200 OK", "Content-Lengthy: 5", "Connections: a", "Transfer-Encodings: b", "Content-Length: 3",
+            ]
+        ) { $0.body = .length(3) },
+    ]
+
+    static let lines: [AcceptedAnswer] = [
+        ("HTTP/1.1 200", "HTTP/1.1 200 ", 200), ("HTTP/1.1 200 ", "HTTP/1.1 200 ", 200),
+        ("HTTP/1.1 299 I am  fine ", "HTTP/1.1 299 I am  fine ", 299),
+        ("HTTP/1.1 599 \u{E9}\t\u{FF}", "HTTP/1.1 599 \u{E9}\t\u{FF}", 599),
+        ("HTTP/1.1 401 Unauthorized", "HTTP/1.1 401 Unauthorized", 401),
+    ].map { line, passed, status in
+        AcceptedAnswer(
+            "status line \(line.debugDescription)",
+            [line, "Content-Length: 3"],
+            passed: [passed, "Content-Length: 3"]
+        ) {
+            $0.status = status
+            $0.body = .length(3)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+internal import Foundation
+internal import Testing
+internal import martlet
+
+@Suite struct AccountTextTests {
+    private static let answer = """
+        {"accounts":[
+        {"configured":true,"expires_at":"2025-11-21T00:54:00.000Z","generation":12,"last_error":null,\
+        "last_refresh_at":"2025-11-20T23:54:00.000Z","name":"alice","provider":"acme","scopes":["read","write"],\
+        "state":"valid"},
+        {"configured":false,"expires_at":null,"generation":0,"last_error":"invalid_grant","last_refresh_at":null,\
+        "name":"old-robot","provider":"gone","scopes":[],"state":"reauthorization_required"}]}
+        """
+    private let text = AccountText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200)))
+
+    private static func accounts() throws -> [AccountReply] {
+        try AdminReply(httpStatus: 200, body: Array(Self.answer.utf8)).read(AccountsReply.self).accounts
+    }
+
+    @Test func `accounts are a table`() throws {
+        #expect(
+            self.text.table(try Self.accounts()) == [
+                "ACCOUNT    PROVIDER  STATE                                     TOKEN ENDS  LAST REFRESH  LAST ERROR",
+                "alice      acme      valid                                     in 54 min   6 min ago     -",
+                "old-robot  gone      reauthorization_required, not configured  -           -             invalid_grant",
+            ]
+        )
+    }
+
+    @Test func `one account is shown with all there is`() throws {
+        #expect(
+            self.text.details(try Self.accounts()[0]) == [
+                "account       alice",
+                "provider      acme",
+                "state         valid",
+                "token ends    in 54 min (2025-11-21T00:54:00.000Z)",
+                "last refresh  6 min ago (2025-11-20T23:54:00.000Z)",
+                "last error    -",
+                "generation    12",
+                "scopes        read write",
+            ]
+        )
+        #expect(self.text.details(try Self.accounts()[1]).contains("configured    no, only its record is left in the store"))
+    }
+
+    @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {
+        let accounts = try Self.accounts()
+        #expect(accounts[0].failureAfterRefresh == nil)
+        let failure = try #require(accounts[1].failureAfterRefresh)
+        #expect(failure.status == .no)
+        #expect(
+            failure.message == "account old-robot is not valid: reauthorization_required (invalid_grant); "
+                + "import new tokens with martlet accounts import old-robot"
+        )
+    }
+
+    @Test(arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("unreachable", 1)] as [(String, Int32?)])
+    func `tokens that the provider was asked to revoke and did not are a no`(outcome: String, status: Int32?) throws {
+        let account = #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let answer = #"{"account":\#(account),"tokens":[{"kind":"refresh","outcome":"\#(outcome)","reason":null}]}"#
+        let removal = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self)
+        #expect(removal.failure?.status.rawValue == status)
+        #expect(self.text.table(removal.tokens).last == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -")
+    }
+
+    @Test func `a status is shown at a glance`() throws {
+        let answer = """
+            {"version":"1.2.3","ready":false,"replica":{"name":"a","boot":"b","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"sqlite","open":false},"listeners":[{"address":"127.0.0.1:8080","bound":true},\
+            {"address":"[::1]:8080","bound":false}],"providers":[{"name":"acme","accounts":{"valid":2,"empty":1}}],\
+            "accounts":[]}
+            """
+        let status = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(StatusReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        #expect(
+            StatusText(times: times).lines(status) == [
+                "martlet    1.2.3, not ready",
+                "replica    a, started 3 h ago",
+                "store      sqlite, out of reach",
+                "listeners  127.0.0.1:8080, [::1]:8080 (not bound)",
+                "",
+                "PROVIDER  ACCOUNTS  STATES",
+                "acme      3         1 empty, 2 valid",
+                "",
+                "no accounts",
+            ]
+        )
+    }
+}

@@ -1,0 +1,42 @@
+internal import Testing
+internal import martlet
+
+@Suite struct AdminReplyTests {
+    @Test(arguments: [
+        (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .no), (405, .no), (409, .no),
+        (429, .notAllowed), (500, .no), (503, .no),
+    ] as [(Int, ExitStatus)])
+    func `the status code decides the exit code`(httpStatus: Int, status: ExitStatus) {
+        #expect(ExitStatus(httpStatus: httpStatus) == status)
+        let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#
+        let failure = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8)).failure(of: "do it")
+        #expect(failure == (status == .done ? nil : CommandFailure(status, "can't do it: because")))
+    }
+
+    @Test func `exit codes are those of the contract`() {
+        #expect(ExitStatus.allCases.map(\.rawValue) == [0, 1, 64, 69, 77, 78])
+    }
+
+    @Test(arguments: ["", "<html>", "{}", #"{"type":"about:blank","detail":"x"}"#])
+    func `somebody else's refusal is not taken for the gateway's`(body: String) {
+        let failure = AdminReply(httpStatus: 401, body: Array(body.utf8)).failure(of: "do it")
+        #expect(failure?.status == .unavailable)
+    }
+
+    @Test(arguments: ["", "<html>", "{}", "[]"])
+    func `an answer that is none of the gateway's is somebody else's`(body: String) {
+        let failure = #expect(throws: CommandFailure.self) {
+            try AdminReply(httpStatus: 200, body: Array(body.utf8)).read(AccountsReply.self)
+        }
+        #expect(failure?.status == .unavailable)
+    }
+
+    @Test func `the answer is printed as it came`() {
+        #expect(AdminReply(httpStatus: 200, body: Array("{\"a\": 1}\n".utf8)).text == "{\"a\": 1}")
+    }
+
+    @Test func `names are put into paths percent-encoded`() {
+        #expect(AdminRequest.account("a.b-c_d~1").path == "/v1/accounts/a.b-c_d~1")
+        #expect(AdminRequest.refresh("a/b ?\u{e9}").path == "/v1/accounts/a%2Fb%20%3F%C3%A9/refresh")
+    }
+}

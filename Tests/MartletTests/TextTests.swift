@@ -1,0 +1,51 @@
+internal import Foundation
+internal import Testing
+internal import martlet
+
+@Suite struct TextTests {
+    @Test func `columns are as wide as their widest cell`() {
+        var table = TextTable("NAME", "STATE", "NOTE")
+        table.add(["a-long-name", "ok"])
+        table.add(["b", "a longer state", "x", "left out"])
+        #expect(
+            table.lines == [
+                "NAME         STATE           NOTE",
+                "a-long-name  ok",
+                "b            a longer state  x",
+            ]
+        )
+    }
+
+    @Test func `what a terminal would obey is shown as escapes`() {
+        var table = TextTable("NAME")
+        table.add(["a\u{1B}[2Jb\nc\u{202E}"])
+        #expect(table.lines == ["NAME", #"a\u{1b}[2Jb\u{a}c\u{202e}"#])
+        var facts = FactList()
+        facts.add("name", "a\rb")
+        #expect(facts.lines == [#"name  a\u{d}b"#])
+    }
+
+    @Test func `facts stand one below the other`() {
+        var facts = FactList()
+        facts.add("a", "1")
+        facts.add("longer", "2")
+        #expect(facts.lines == ["a       1", "longer  2"])
+    }
+
+    @Test(arguments: [
+        (0, "now"), (1, "in 1 s"), (89, "in 89 s"), (90, "in 2 min"), (-45, "45 s ago"), (3_240, "in 54 min"),
+        (-5_399, "90 min ago"), (5_400, "in 2 h"), (-108_000, "30 h ago"), (129_600, "in 2 d"), (-8_640_000, "100 d ago"),
+    ])
+    func `a moment is told from now`(seconds: Int, text: String) throws {
+        let now = Date(timeIntervalSince1970: 1_763_683_200)
+        let moment = Date(timeIntervalSince1970: 1_763_683_200 + Double(seconds))
+        let written = Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(moment)
+        #expect(RelativeTime(now: now).text(written) == text)
+        #expect(RelativeTime(now: now).longText(written) == "\(text) (\(written))")
+    }
+
+    @Test func `no moment is a dash, and what is none is shown as it is`() {
+        #expect(RelativeTime(now: .now).text(nil) == "-")
+        #expect(RelativeTime(now: .now).text("soon") == "soon")
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import MockServers
+import Testing
+
+/// The program as it is built beside the tests.
+@Suite(.timeLimit(.minutes(1))) struct ProgramTests {
+    @Test(arguments: [
+        ["--port", "99999"], ["--access-ttl", "60"], ["--grace", "soon"], ["--tls", "cert.pem"], ["--unknown"],
+        ["extra"],
+        ["--tls", "/nonexistent/cert.pem,/nonexistent/key.pem"],
+    ])
+    func `a bad option is explained and exits 64`(arguments: [String]) async throws {
+        let program = try Program(arguments)
+        let end = await program.end()
+        #expect(end.code == 64)
+        #expect(!end.errors.isEmpty)
+        #expect(end.output.isEmpty)
+    }
+
+    @Test func `help shows an example and exits 0`() async throws {
+        let end = try await Program(["--help"]).end()
+        #expect(end.code == 0)
+        #expect(end.output.contains("EXAMPLE"))
+        #expect(end.output.contains("--rotation-kills-access"))
+    }
+
+    @Test func `a busy port exits 69 with one line that says so`() async throws {
+        try await MockServer.withRunning { address in
+            let end = try await Program(["--port", "\(address.port)"]).end()
+            #expect(end.code == 69)
+            #expect(end.errors.split(separator: "\n").count == 1)
+            #expect(end.errors.contains("127.0.0.1:\(address.port)"))
+        }
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `a signal ends it at once with 0, even amid a stream`(signal: Int32) async throws {
+        let program = try Program(["--port", "0", "--rotate", "--access-ttl", "5m"])
+        let line = try #require(await program.firstLine())
+        #expect(line.hasPrefix("martlet-mock listening on http://127.0.0.1:"))
+        let port = try #require(Int(line.split(separator: ":").last ?? ""))
+        let address = ListeningAddress(scheme: "http", host: "127.0.0.1", port: port)
+
+        let granted = try await address.grant()
+        #expect(granted.expiresIn == 300)
+        try await Wire.open(address) { wire in
+            try await wire.send(
+                address.message("GET", "/api/stream/9?every=1h", [("Authorization", "Bearer \(granted.accessToken)")])
+            )
+            #expect(await wire.readMore())
+            let start = ContinuousClock.now
+            program.send(signal)
+            let end = await program.end()
+            #expect(end.code == 0)
+            #expect(ContinuousClock.now - start < .seconds(5))
+        }
+    }
+}

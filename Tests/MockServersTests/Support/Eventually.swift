@@ -1,0 +1,14 @@
+import Testing
+
+/// Asks until the answer is yes, for at most ten seconds.
+func eventually(
+    _ question: () async throws -> Bool,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+    let deadline = ContinuousClock.now.advanced(by: .seconds(10))
+    while ContinuousClock.now < deadline {
+        if try await question() { return }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("it never came true", sourceLocation: sourceLocation)
+}

@@ -1,0 +1,18 @@
+/// The tokens in an answer of the provider or of the control surface.
+struct TokenReply: Decodable, Equatable {
+    let account: String?
+    let accessToken: String
+    let tokenType: String?
+    let refreshToken: String?
+    let expiresIn: Int
+    let scope: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case account
+        case accessToken = "access_token"
+        case tokenType = "token_type"
+        case refreshToken = "refresh_token"
+        case expiresIn = "expires_in"
+        case scope
+    }
+}

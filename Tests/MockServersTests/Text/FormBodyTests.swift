@@ -1,0 +1,25 @@
+import MockServers
+import Testing
+
+@Suite struct FormBodyTests {
+    @Test func `fields are decoded, empty ones are missing`() throws {
+        let form = try FormBody("a=1&b=x+y%26%C3%A9&c=&d&e=1=2&&")
+        #expect(form["a"] == "1")
+        #expect(form["b"] == "x y&é")
+        #expect(form["c"] == nil)
+        #expect(form["d"] == nil)
+        #expect(form["e"] == "1=2")
+        #expect(throws: GrantRefusal(.invalidRequest, "")) { try form.require("c") }
+    }
+
+    @Test(arguments: ["a=1&a=2", "a=1&%61=2", "a=%", "a=%4", "a=%4g", "a=%ff", "a=%+1", "a=&a=1"])
+    func `what can be read in two ways, or not at all, is refused`(text: String) {
+        #expect(throws: GrantRefusal(.invalidRequest, "")) { try FormBody(text) }
+    }
+
+    @Test func `what is encoded comes back`() {
+        let text = "a b&c=d?é/%+~-._z"
+        #expect(PercentCoding.encode("/ é&~") == "%2F%20%C3%A9%26~")
+        #expect(PercentCoding.decodeForm(PercentCoding.encode(text)) == text)
+    }
+}

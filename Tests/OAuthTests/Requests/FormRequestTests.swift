@@ -1,0 +1,81 @@
+import OAuth
+import Testing
+import TokenModel
+
+@Suite struct FormRequestTests {
+    private static func refresh(
+        _ authentication: ClientRegistration.Authentication,
+        id: String = "my-app",
+        scopes: [String] = [],
+        parameters: [String: String] = [:]
+    ) throws -> FormRequest {
+        FormRequest.refresh(
+            Secret("R/1+ é"),
+            scopes: scopes,
+            parameters: try TokenParameters(parameters),
+            client: ClientRegistration(clientID: id, authentication: authentication)
+        )
+    }
+
+    @Test func `a public client names itself in the form`() throws {
+        let request = try Self.refresh(.none)
+        #expect(request.authorization == nil)
+        #expect(request.form.text == "grant_type=refresh_token&refresh_token=R%2F1%2B+%C3%A9&client_id=my-app")
+    }
+
+    @Test func `client_secret_post puts both into the form`() throws {
+        let request = try Self.refresh(.clientSecretPost(Secret("s&=")), scopes: ["read", "write"])
+        #expect(request.authorization == nil)
+        #expect(
+            request.form.text
+                == "grant_type=refresh_token&refresh_token=R%2F1%2B+%C3%A9&scope=read+write&client_id=my-app"
+                + "&client_secret=s%26%3D"
+        )
+    }
+
+    @Test func `client_secret_basic encodes both before it joins them`() throws {
+        let request = try Self.refresh(.clientSecretBasic(Secret("s:ecret%/")), id: "my app")
+        // my+app:s%3Aecret%25%2F
+        #expect(request.authorization?.text == "Basic bXkrYXBwOnMlM0FlY3JldCUyNSUyRg==")
+        #expect(request.form.text == "grant_type=refresh_token&refresh_token=R%2F1%2B+%C3%A9")
+    }
+
+    @Test(arguments: [
+        ("a", "Basic YTpi"), ("ab", "Basic YWI6Yg=="), ("abc", "Basic YWJjOmI="),
+    ])
+    func `credentials of any length are padded`(id: String, field: String) throws {
+        #expect(try Self.refresh(.clientSecretBasic(Secret("b")), id: id).authorization?.text == field)
+    }
+
+    @Test func `configured parameters are added, always in the same order`() throws {
+        let request = try Self.refresh(.none, parameters: ["resource": "r", "audience": "https://api.acme.example"])
+        #expect(
+            request.form.text.hasSuffix("&client_id=my-app&audience=https%3A%2F%2Fapi.acme.example&resource=r")
+        )
+    }
+
+    @Test(arguments: ["grant_type", "refresh_token", "scope", "client_id", "client_secret", "client_assertion", ""])
+    func `parameters the request decides itself can't be added`(name: String) {
+        let refusal = #expect(throws: TokenParameters.Reserved.self) {
+            try TokenParameters([name: "x", "audience": "y"])
+        }
+        #expect(refusal?.name == name)
+    }
+
+    @Test func `a revocation names the token and its kind`() {
+        let client = ClientRegistration(clientID: "my-app", authentication: .clientSecretPost(Secret("s")))
+        let refresh = FormRequest.revocation(of: Secret("R 1"), kind: .refreshToken, client: client)
+        let access = FormRequest.revocation(of: Secret("A1"), kind: .accessToken, client: client)
+
+        #expect(refresh.form.text == "token=R+1&token_type_hint=refresh_token&client_id=my-app&client_secret=s")
+        #expect(access.form.text == "token=A1&token_type_hint=access_token&client_id=my-app&client_secret=s")
+    }
+
+    @Test func `a request shows none of its secrets`() throws {
+        let request = try Self.refresh(.clientSecretBasic(Secret("canary")))
+        var dumped = ""
+        dump(request, to: &dumped)
+        #expect(!dumped.contains("canary"))
+        #expect(!dumped.contains("R%2F1"))
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import NIOPosix
+import OAuth
+import ProviderClient
+import Testing
+import TokenModel
+
+extension LoopbackTests {
+    @Suite struct EncryptionTests {
+        private static let success = http("200 OK", #"{"access_token":"A2"}"#)
+
+        /// Runs `body` with the path of a file that holds `text`.
+        private static func withFile(_ text: String, _ body: (String) async throws -> Void) async throws {
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("roots-\(UUID().uuidString).pem")
+            try Data(text.utf8).write(to: file)
+            defer { try? FileManager.default.removeItem(at: file) }
+            try await body(file.path)
+        }
+
+        @Test func `an authority of its own is trusted when it is named`() async throws {
+            let server = try await ScriptedServer(certificate: TestCertificates.valid) { _ in .bytes(Self.success) }
+            try await Self.withFile(TestCertificates.authority) { authority in
+                try await withEndpoint(at: server.origin, trusting: authority) { endpoint in
+                    #expect(await endpoint.redeem().name == "success")
+                }
+            }
+            #expect(server.requests.count == 1)
+            await server.stop()
+        }
+
+        @Test(arguments: [
+            ("unknown authority", TestCertificates.valid, false),
+            ("another host", TestCertificates.forAnotherHost, true),
+            ("expired", TestCertificates.expired, true),
+        ])
+        func `no byte goes to a server that can't prove who it is`(
+            why: String,
+            certificate: String,
+            trusted: Bool
+        ) async throws {
+            let server = try await ScriptedServer(certificate: certificate) { _ in .bytes(Self.success) }
+            try await Self.withFile(TestCertificates.authority) { authority in
+                try await withEndpoint(at: server.origin, trusting: trusted ? authority : nil) { endpoint in
+                    #expect(await endpoint.redeem() == .notSent(.tlsFailed), "\(why)")
+                    #expect(await endpoint.revoke(Secret("A1"), kind: .accessToken) == .unreachable(.tlsFailed))
+                }
+            }
+            #expect(server.requests.isEmpty)
+            // Once each: nobody tries again behind the verdict.
+            #expect(server.acceptedConnections == 2)
+            await server.stop()
+        }
+
+        @Test func `a server that speaks no TLS is not spoken to`() async throws {
+            // It waits for the end of a request that never comes; the handshake is given up after two seconds.
+            let server = try await ScriptedServer { _ in .bytes("HTTP/1.1 400 Bad Request\r\n\r\n") }
+            try await withEndpoint(at: "https://127.0.0.1:\(server.port)") { endpoint in
+                // Connection and handshake share one limit; which of them is named when it ends is a matter of luck.
+                let verdict = await endpoint.redeem()
+                #expect([.notSent(.tlsFailed), .notSent(.connectFailed)].contains(verdict))
+            }
+            #expect(server.requests.allSatisfy { !$0.head.contains("POST") })
+            await server.stop()
+        }
+
+        @Test func `a body that ends with the connection is whole only when TLS says so`() async throws {
+            let form = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\naccess_token=A2"
+            let server = try await ScriptedServer(certificate: TestCertificates.valid) { _ in .bytes(form) }
+            try await Self.withFile(TestCertificates.authority) { authority in
+                try await withEndpoint(at: server.origin, trusting: authority) { endpoint in
+                    #expect(await endpoint.redeem().name == "success")
+                }
+            }
+            await server.stop()
+        }
+
+        @Test func `roots that can't be read are told by the name of their file`() async throws {
+            func make(_ file: String) throws {
+                let metadata = ProviderMetadata(
+                    tokenEndpoint: try ProviderURL("https://login.acme.example/token"),
+                    revocationEndpoint: nil
+                )
+                _ = try HTTPTokenEndpoint(
+                    ProviderSettings(
+                        name: ProviderID("acme"),
+                        endpoints: .named(metadata),
+                        client: client,
+                        additionalTrustRoots: file
+                    ),
+                    on: MultiThreadedEventLoopGroup.singleton,
+                    now: { noon },
+                    logger: LogRecorder().logger()
+                )
+            }
+            let missing = #expect(throws: ProviderSettingsError.self) { try make("/nonexistent/roots.pem") }
+            #expect(missing?.code == .trustRootsUnreadable)
+            #expect(missing?.message.contains("/nonexistent/roots.pem") == true)
+
+            try await Self.withFile("no certificate") { file in
+                #expect(throws: ProviderSettingsError.self) { try make(file) }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import OAuth
+import ProviderClient
+import Testing
+import TokenModel
+
+extension LoopbackTests {
+    @Suite struct LoggingTests {
+        @Test(arguments: [
+            (
+                http("200 OK", #"{"access_token":"canary-1","refresh_token":"canary-2"}"#),
+                "http.length=54 http.status=200 provider.name=acme verdict=success"
+            ),
+            (
+                http("400 Bad Request", #"{"error":"invalid_grant","error_description":"token canary-1 is dead"}"#),
+                "http.length=70 http.status=400 provider.name=acme reason=invalid_grant verdict=dead"
+            ),
+            (
+                http("400 Bad Request", #"{"error":"no canary-1"}"#),
+                "http.length=23 http.status=400 provider.name=acme reason=no_known_reason verdict=refused"
+            ),
+        ])
+        func `I16_of an answer only status, length and a clean code are logged`(bytes: String, facts: String)
+            async throws
+        {
+            let server = try await ScriptedServer { _ in .bytes(bytes) }
+            let log = LogRecorder()
+            try await withEndpoint(at: server.origin, log: log) { endpoint in
+                _ = await endpoint.redeem()
+                _ = await endpoint.revoke(Secret("canary-access-token"), kind: .accessToken)
+            }
+            #expect(log.lines.contains("debug token endpoint was asked to refresh \(facts)"), "\(log.lines)")
+            #expect(log.lines.count == 2)
+            #expect(!log.lines.contains { $0.contains("canary") || $0.contains("Basic") })
+            await server.stop()
+        }
+
+        @Test func `a provider whose clock is off is told once`() async throws {
+            let hourAhead = http("400 Bad Request", "{}", "Date: Thu, 19 Nov 2026 13:00:00 GMT")
+            let server = try await ScriptedServer { _ in .bytes(hourAhead) }
+            let log = LogRecorder()
+            try await withEndpoint(at: server.origin, log: log) { endpoint in
+                _ = await endpoint.redeem()
+                _ = await endpoint.redeem()
+            }
+            let warnings = log.lines.filter { $0.hasPrefix("warning") }
+            #expect(warnings.count == 1)
+            #expect(warnings.first?.contains("clock.difference_seconds=3600") == true)
+            await server.stop()
+        }
+
+        @Test(arguments: ["Thu, 19 Nov 2026 12:00:30 GMT", "Thu, 19 Nov 2026 11:59:10 GMT", "nonsense"])
+        func `a provider whose clock is right within a minute is not told`(date: String) async throws {
+            let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}", "Date: \(date)")) }
+            let log = LogRecorder()
+            try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }
+            #expect(!log.lines.contains { $0.hasPrefix("warning") })
+            await server.stop()
+        }
+    }
+}

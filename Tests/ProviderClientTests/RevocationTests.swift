@@ -1,0 +1,51 @@
+import OAuth
+import ProviderClient
+import Testing
+import TokenModel
+
+extension LoopbackTests {
+    @Suite struct RevocationTests {
+        @Test func `a revocation is one POST that names the token and its kind`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(http("200 OK", "")) }
+            try await withEndpoint(at: server.origin) { endpoint in
+                #expect(await endpoint.revoke(Secret("A/1"), kind: .accessToken) == .revoked)
+            }
+            let request = try #require(server.requests.first)
+            #expect(request.head.hasPrefix("POST /revoke HTTP/1.1\r\n"))
+            #expect(request.head.contains("Authorization: Basic "))
+            #expect(request.body == "token=A%2F1&token_type_hint=access_token")
+            await server.stop()
+        }
+
+        @Test(arguments: [
+            (http("400 Bad Request", #"{"error":"unsupported_token_type"}"#), RevocationVerdict.unsupported),
+            (http("401 Unauthorized", #"{"error":"invalid_client"}"#), .refused(reason("invalid_client"))),
+            (http("302 Found", "", "Location: /elsewhere"), .refused(.redirected)),
+            (http("503 Service Unavailable", "", "Retry-After: 5"), .unreachable(.serverError)),
+            ("", .unreachable(.connectionLost)),
+        ])
+        func `the answer says what became of the token`(bytes: String, expected: RevocationVerdict) async throws {
+            let server = try await ScriptedServer { _ in .bytes(bytes) }
+            try await withEndpoint(at: server.origin) { endpoint in
+                #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == expected)
+            }
+            #expect(server.requests.count == 1)
+            await server.stop()
+        }
+
+        @Test func `a provider without the endpoint can't revoke, and is not asked`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(http("200 OK", "")) }
+            try await withEndpoint(at: server.origin, revocationPath: nil) { endpoint in
+                #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == .unsupported)
+            }
+            #expect(server.acceptedConnections == 0)
+            await server.stop()
+        }
+
+        @Test func `a provider out of reach may still honour the token`() async throws {
+            try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort())") { endpoint in
+                #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == .unreachable(.connectFailed))
+            }
+        }
+    }
+}

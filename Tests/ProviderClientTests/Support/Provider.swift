@@ -1,0 +1,70 @@
+import Logging
+import NIOPosix
+import OAuth
+import ProviderClient
+import TokenModel
+
+/// 2026-11-19T12:00:00Z
+let noon = WallTime(millisecondsSince1970: 1_795_089_600_000)
+
+let client = ClientRegistration(clientID: "my-app", authentication: .clientSecretBasic(Secret("canary-client-secret")))
+
+/// A canned answer with its length.
+func http(_ status: String, _ body: String, _ fields: String...) -> String {
+    let lines = ["HTTP/1.1 \(status)", "Content-Type: application/json", "Content-Length: \(body.utf8.count)"] + fields
+    return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
+}
+
+/// The reason that has this code.
+func reason(_ code: String) -> VerdictReason { VerdictReason(code) ?? .noKnownReason }
+
+/// Runs `body` with an endpoint for the named addresses on `server`, and cleans up after it.
+func withEndpoint(
+    at origin: String,
+    timeout: Duration = .seconds(5),
+    trusting authority: String? = nil,
+    revocationPath: String? = "/revoke",
+    log: LogRecorder = LogRecorder(),
+    _ body: (HTTPTokenEndpoint) async throws -> Void
+) async throws {
+    let metadata = ProviderMetadata(
+        tokenEndpoint: try ProviderURL("\(origin)/token"),
+        revocationEndpoint: try revocationPath.map { path in try ProviderURL("\(origin)\(path)") }
+    )
+    try await withEndpoint(.named(metadata), timeout: timeout, trusting: authority, log: log, body)
+}
+
+func withEndpoint(
+    _ endpoints: ProviderSettings.Endpoints,
+    timeout: Duration = .seconds(5),
+    trusting authority: String? = nil,
+    log: LogRecorder = LogRecorder(),
+    _ body: (HTTPTokenEndpoint) async throws -> Void
+) async throws {
+    let endpoint = try HTTPTokenEndpoint(
+        ProviderSettings(
+            name: ProviderID("acme"),
+            endpoints: endpoints,
+            client: client,
+            timeout: timeout,
+            additionalTrustRoots: authority
+        ),
+        on: MultiThreadedEventLoopGroup.singleton,
+        now: { noon },
+        logger: log.logger()
+    )
+    do {
+        try await body(endpoint)
+    } catch {
+        await endpoint.shutDown()
+        throw error
+    }
+    await endpoint.shutDown()
+}
+
+extension HTTPTokenEndpoint {
+    /// Redeems a token nobody else has, with the right to send.
+    func redeem() async -> TokenVerdict {
+        await self.redeem(Secret("canary-refresh-token"), scopes: [], mayStillSend: { true })
+    }
+}

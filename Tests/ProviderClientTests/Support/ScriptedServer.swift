@@ -1,0 +1,186 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+/// A server on loopback that answers each connection with the bytes it is told to, HTTP or not.
+final class ScriptedServer: Sendable {
+    /// What came in over one connection.
+    struct Request: Sendable {
+        var head = ""
+        var body = ""
+        /// Whether as much body came as was announced.
+        var isWhole = false
+
+        var path: String { self.head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
+    }
+
+    /// What a connection does once its request is whole.
+    enum Answer: Sendable {
+        /// Writes and closes.
+        case bytes(String)
+        /// Writes and waits for the other side to close.
+        case open(String)
+        /// Writes `start`, then `piece` again and again.
+        case endless(String, piece: String)
+        /// Writes `start` at once and the rest byte by byte.
+        case slow(String, rest: String, every: TimeAmount)
+        /// Writes after a time, and closes.
+        case late(String, after: TimeAmount)
+        case close
+    }
+
+    private struct Observed {
+        var requests: [Request] = []
+        var accepted = 0
+        var closed = 0
+    }
+
+    private let observed = Mutex(Observed())
+    private let answer: @Sendable (Request) -> Answer
+    private let closesOnAccept: Bool
+    private let tls: NIOSSLContext?
+    private let channel = Mutex<(any Channel)?>(nil)
+
+    /// - Parameters:
+    ///   - certificate: With one it speaks TLS.
+    ///   - closesOnAccept: It hangs up before it reads anything.
+    init(
+        certificate: String? = nil,
+        closesOnAccept: Bool = false,
+        answer: @escaping @Sendable (Request) -> Answer
+    ) async throws {
+        self.tls = try certificate.map { certificate in
+            try NIOSSLContext(
+                configuration: .makeServerConfiguration(
+                    certificateChain: [
+                        .certificate(try NIOSSLCertificate(bytes: Array(certificate.utf8), format: .pem))
+                    ],
+                    privateKey: .privateKey(
+                        try NIOSSLPrivateKey(bytes: Array(TestCertificates.serverKey.utf8), format: .pem)
+                    )
+                )
+            )
+        }
+        self.closesOnAccept = closesOnAccept
+        self.answer = answer
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls = self.tls {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(Connection(self))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0)
+            .get()
+        self.channel.withLock { $0 = channel }
+    }
+
+    var port: Int { self.channel.withLock { $0?.localAddress?.port } ?? 0 }
+    var origin: String { "\(self.tls == nil ? "http" : "https")://127.0.0.1:\(self.port)" }
+    var requests: [Request] { self.observed.withLock { $0.requests } }
+    var acceptedConnections: Int { self.observed.withLock { $0.accepted } }
+    var closedConnections: Int { self.observed.withLock { $0.closed } }
+
+    func stop() async { try? await self.channel.withLock { $0 }?.close() }
+
+    /// A port of loopback where nobody listens.
+    static func refusingPort() async throws -> Int {
+        let server = try await ScriptedServer { _ in .close }
+        let port = server.port
+        await server.stop()
+        return port
+    }
+}
+
+extension ScriptedServer {
+    private final class Connection: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        private let server: ScriptedServer
+        private var received = ""
+        private var hasAnswered = false
+
+        init(_ server: ScriptedServer) { self.server = server }
+
+        func channelActive(context: ChannelHandlerContext) {
+            self.server.observed.withLock { $0.accepted += 1 }
+            if self.server.closesOnAccept { context.close(promise: nil) }
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            self.received += String(buffer: self.unwrapInboundIn(data))
+            let request = self.request()
+            guard request.isWhole, !self.hasAnswered else { return }
+            self.hasAnswered = true
+            self.server.observed.withLock { $0.requests.append(request) }
+            self.perform(self.server.answer(request), on: context.channel)
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            let request = self.request()
+            self.server.observed.withLock { observed in
+                observed.closed += 1
+                // What was begun and never finished is looked at, too.
+                if !self.hasAnswered, !self.received.isEmpty { observed.requests.append(request) }
+            }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+        private func request() -> Request {
+            guard let end = self.received.firstRange(of: "\r\n\r\n") else { return Request(head: self.received) }
+            let head = String(self.received[..<end.lowerBound])
+            let body = String(self.received[end.upperBound...])
+            let length = head.lowercased().split(separator: "\r\n")
+                .first { $0.hasPrefix("content-length:") }
+                .flatMap { Int($0.dropFirst("content-length:".count).drop { $0 == " " }) }
+            return Request(head: head, body: body, isWhole: body.utf8.count >= length ?? 0)
+        }
+
+        private func perform(_ answer: Answer, on channel: any Channel) {
+            switch answer {
+            case .bytes(let bytes):
+                Self.write(bytes, to: channel).whenComplete { _ in channel.close(promise: nil) }
+            case .open(let bytes):
+                _ = Self.write(bytes, to: channel)
+            case .endless(let start, let piece):
+                _ = Self.write(start, to: channel)
+                Self.writeForEver(piece, to: channel)
+            case .slow(let start, let rest, let delay):
+                _ = Self.write(start, to: channel)
+                Self.drip(rest[...], to: channel, every: delay)
+            case .late(let bytes, let delay):
+                channel.eventLoop.scheduleTask(in: delay) {
+                    Self.write(bytes, to: channel).whenComplete { _ in channel.close(promise: nil) }
+                }
+            case .close:
+                channel.close(promise: nil)
+            }
+        }
+
+        private static func write(_ text: String, to channel: any Channel) -> EventLoopFuture<Void> {
+            channel.writeAndFlush(ByteBuffer(string: text))
+        }
+
+        private static func writeForEver(_ piece: String, to channel: any Channel) {
+            Self.write(piece, to: channel).whenSuccess {
+                // Other tests live on this loop, too.
+                channel.eventLoop.scheduleTask(in: .milliseconds(1)) { Self.writeForEver(piece, to: channel) }
+            }
+        }
+
+        private static func drip(_ rest: Substring, to channel: any Channel, every delay: TimeAmount) {
+            guard let next = rest.first else { return }
+            channel.eventLoop.scheduleTask(in: delay) {
+                Self.write(String(next), to: channel).whenSuccess {
+                    Self.drip(rest.dropFirst(), to: channel, every: delay)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// Certificates for a server at 127.0.0.1 and the authority that signed them, made for these tests alone; good until
+/// 2120 but for the expired one.
+enum TestCertificates {
+    static let authority = """
+        -----BEGIN CERTIFICATE-----
+        MIIBXjCCAQSgAwIBAgIIJ99y643tEDQwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
+        VGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowEjEQMA4G
+        A1UEAwwHVGVzdCBjYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFwQr8ZrB60f
+        4im2/GXs42ifwPWjBnKPwQTYwFUOtTXz7i9aqtIlEjCJEajtlm3hnTr2M999C1sR
+        tLLfavjus6ejQjBAMA8GA1UdEwEB/wQFMAMBAf8wDgYDVR0PAQH/BAQDAgIEMB0G
+        A1UdDgQWBBRK4d9wT9H4A4Fb9Bsh/E5xJFHzgTAKBggqhkjOPQQDAgNIADBFAiEA
+        jXIrVLnjVePbEEdfoF5Zvl7FXcxAf5jHebs0BE47pHsCIHCD7LtfT5Cje1Pt5K/d
+        yQj7KR79fhJOgR7urzwt0Yxq
+        -----END CERTIFICATE-----
+        """
+
+    static let valid = """
+        -----BEGIN CERTIFICATE-----
+        MIIBhzCCAS6gAwIBAgIIJ99y643tEDUwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
+        VGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFjEUMBIG
+        A1UEAwwLVGVzdCBzZXJ2ZXIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATUYljS
+        SmkZTTnwHyVHfz+59lDuocEYhwTiXeR7vvZvVvmBB0Cz/hHJXb/RorE4x/7B/Bt0
+        JkoCxhrmyRts+WWso2gwZjAPBgNVHREECDAGhwR/AAABMBMGA1UdJQQMMAoGCCsG
+        AQUFBwMBMB0GA1UdDgQWBBSsKUubSRS8d+NakxqUasYFMDEXazAfBgNVHSMEGDAW
+        gBRK4d9wT9H4A4Fb9Bsh/E5xJFHzgTAKBggqhkjOPQQDAgNHADBEAiAq/8TVrhmV
+        xDxStVPHiRe/fUJ9GV/PisoCHieWjFhnHwIgT0K2QO/xIozK9c1w4BocvmrK46mx
+        F5NPCTbE1F7qt4I=
+        -----END CERTIFICATE-----
+        """
+
+    static let forAnotherHost = """
+        -----BEGIN CERTIFICATE-----
+        MIIBljCCATugAwIBAgIIJ99y643tEDYwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
+        VGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFjEUMBIG
+        A1UEAwwLVGVzdCBzZXJ2ZXIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATUYljS
+        SmkZTTnwHyVHfz+59lDuocEYhwTiXeR7vvZvVvmBB0Cz/hHJXb/RorE4x/7B/Bt0
+        JkoCxhrmyRts+WWso3UwczAcBgNVHREEFTATghFlbHNld2hlcmUuZXhhbXBsZTAT
+        BgNVHSUEDDAKBggrBgEFBQcDATAdBgNVHQ4EFgQUrClLm0kUvHfjWpMalGrGBTAx
+        F2swHwYDVR0jBBgwFoAUSuHfcE/R+AOBW/QbIfxOcSRR84EwCgYIKoZIzj0EAwID
+        SQAwRgIhAIAjWWY6yJoFJ4cMzx8ebtfInLO1w5/r/DIOewYZbxxsAiEAixW7IY9X
+        XnPVfEk6nCq1VQFDF7YAPsv9qbXzHmAhZE4=
+        -----END CERTIFICATE-----
+        """
+
+    static let expired = """
+        -----BEGIN CERTIFICATE-----
+        MIIBhzCCASygAwIBAgIIJ99y643tEDcwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
+        VGVzdCBjYTAeFw0yMDAxMDEwMDAwMDBaFw0yMTAxMDEwMDAwMDBaMBYxFDASBgNV
+        BAMMC1Rlc3Qgc2VydmVyMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE1GJY0kpp
+        GU058B8lR38/ufZQ7qHBGIcE4l3ke772b1b5gQdAs/4RyV2/0aKxOMf+wfwbdCZK
+        AsYa5skbbPllrKNoMGYwDwYDVR0RBAgwBocEfwAAATATBgNVHSUEDDAKBggrBgEF
+        BQcDATAdBgNVHQ4EFgQUrClLm0kUvHfjWpMalGrGBTAxF2swHwYDVR0jBBgwFoAU
+        SuHfcE/R+AOBW/QbIfxOcSRR84EwCgYIKoZIzj0EAwIDSQAwRgIhAIFtr+l2/jhn
+        t5moypaDFBq6UmbtaPAgIIJY7b96uHTWAiEApYqoaneOsOjHMQDsHb3eTtoh9tO4
+        9ZMaQOzXClfegJU=
+        -----END CERTIFICATE-----
+        """
+
+    /// Of all three servers.
+    static let serverKey = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgq8WbMnt6rx3ORnWq
+        1WChzFzn1aKQFExTg9w9VmY61eKhRANCAATUYljSSmkZTTnwHyVHfz+59lDuocEY
+        hwTiXeR7vvZvVvmBB0Cz/hHJXb/RorE4x/7B/Bt0JkoCxhrmyRts+WWs
+        -----END PRIVATE KEY-----
+        """
+}

@@ -1,0 +1,148 @@
+import Settings
+import Testing
+
+@Suite struct KeyTests {
+    @Test(arguments: [
+        ("logging: {}", #"12:1: logging: unknown key, did you mean "log"?"#),
+        ("listener: []", #"12:1: listener: unknown key, did you mean "listeners"?"#),
+        ("stateDir: x", #"12:1: stateDir: unknown key, did you mean "state_dir"?"#),
+        ("shutdown: x", #"12:1: shutdown: unknown key, did you mean "shutdown_grace"?"#),
+        ("limits: { feild: 1KiB }", #"12:11: limits.feild: unknown key, did you mean "field"?"#),
+        ("limits: { idle_timout: 1s }", #"12:11: limits.idle_timout: unknown key, did you mean "idle_timeout"?"#),
+        ("store: { drvier: memory }", #"12:10: store.drvier: unknown key, did you mean "driver"?"#),
+        ("store: { xyz: memory }", "12:10: store.xyz: unknown key, there are driver, path, sealing_key_file"),
+        ("log: { level: warn }", #"12:15: log.level: unknown value, did you mean "warning"?"#),
+        ("log: { level: loud }", "12:15: log.level: unknown value, there are trace, debug, info, warning, error"),
+        ("store: { driver: sqlit }", #"12:18: store.driver: unknown value, did you mean "sqlite"?"#),
+        (
+            "<<: {}",
+            "12:1: <<: unknown key, there are listeners, admin, store, providers, accounts, routes, limits, log, state_dir, shutdown_grace"
+        ),
+    ])
+    func `an unknown word is answered with the known ones`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().adding(line).text) == [fault])
+    }
+
+    @Test func `a misspelt key is not missing as well`() {
+        let text = """
+            providerz: {}
+            accountz: {}
+            rootes: []
+            """
+        #expect(
+            faults(of: text) == [
+                #"1:1: providerz: unknown key, did you mean "providers"?"#,
+                #"2:1: accountz: unknown key, did you mean "accounts"?"#,
+                #"3:1: rootes: unknown key, did you mean "routes"?"#,
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        "metrics: { address: 127.0.0.1:8082 }", "replica: { name: a }", "callers: []", "webhook: {}",
+    ])
+    func `a part that is documented and not there yet is not unknown`(line: String) {
+        let name = line.prefix { $0 != ":" }
+        #expect(faults(of: SampleFile().adding(line).text) == ["12:1: \(name): is not supported yet"])
+    }
+
+    @Test(arguments: [
+        ("listeners: [{ address: 127.0.0.1:1, tls: {} }]", "12:37: listeners[0].tls"),
+        ("admin: { tls: {} }", "12:10: admin.tls"),
+        ("admin: { allow_cleartext: true }", "12:10: admin.allow_cleartext"),
+        ("limits: { connections: 5 }", "12:11: limits.connections"),
+        ("limits: { connections_per_address: 5 }", "12:11: limits.connections_per_address"),
+        ("limits: { replay_memory: 5MiB }", "12:11: limits.replay_memory"),
+        ("limits: { header_timeout: 5s }", "12:11: limits.header_timeout"),
+        ("limits: { handshake_timeout: 5s }", "12:11: limits.handshake_timeout"),
+        ("limits: { body_rate: 1KiB }", "12:11: limits.body_rate"),
+        ("limits: { idle_timeout: 5s }", "12:11: limits.idle_timeout"),
+        ("log: { access: true }", "12:8: log.access"),
+        ("store: { current: {} }", "12:10: store.current"),
+    ])
+    func `neither is a documented key`(line: String, place: String) {
+        #expect(faults(of: SampleFile().adding(line).text) == ["\(place): is not supported yet"])
+    }
+
+    @Test(arguments: [
+        "preset: github", "private_key: {}", "token_params: {}", "refresh: ahead", "keep_alive: 24h",
+        "refresh_rate: {}",
+    ])
+    func `neither is a documented key of a provider`(line: String) {
+        let name = line.prefix { $0 != ":" }
+        #expect(faults(of: SampleFile().provider(line).text) == ["5:5: providers.acme.\(name): is not supported yet"])
+    }
+
+    @Test(arguments: [
+        ("store: { driver: postgres }", "12:18: store.driver: postgres is not supported yet"),
+        ("store: { driver: redis }", "12:18: store.driver: redis is not supported yet"),
+        ("store: { driver: migrating }", "12:18: store.driver: migrating is not supported yet"),
+        ("log: { format: json }", "12:16: log.format: json is not supported yet"),
+        (
+            "listeners: [{ address: unix:/run/m.sock }]",
+            "12:24: listeners[0].address: a Unix socket is not supported yet"
+        ),
+    ])
+    func `neither is a documented value`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().adding(line).text) == [fault])
+    }
+
+    @Test func `a key that is given twice is a fault where it comes again, among all others`() {
+        let text = """
+            log: { level: inf, 'level': debug, "level": debug }
+            providers:
+              acme: { issuer: https://a.example, client_id: a }
+              acme: { isuer: https://a.example }
+            accounts:
+              alice: { provider: acme }
+              bob: { provider: acmee }
+            routes: []
+            log: {}
+            """
+        #expect(
+            faults(of: text) == [
+                #"1:15: log.level: unknown value, did you mean "info"?"#,
+                "1:20: log.level: is given twice, first at line 1",
+                "1:36: log.level: is given twice, first at line 1",
+                "4:3: providers.acme: is given twice, first at line 3",
+                #"7:20: accounts.bob.provider: there is no such provider, did you mean "acme"?"#,
+                "9:1: log: is given twice, first at line 1",
+            ]
+        )
+    }
+
+    @Test func `a doubled key that can't be told by its characters is a fault all the same`() {
+        let twice = faults(of: #"{ "\x61": 1, a: 2 }"#)
+        #expect(twice == ["1:3: a key is given twice in one mapping"])
+    }
+
+    @Test func `a value that an alias takes from a doubled key is what is written`() {
+        let text = SampleFile().account("&name alice: { provider: acme }\n  alice: {}").route("account: *name").text
+        #expect(faults(of: text).count == 1)
+        #expect(faults(of: text).first?.contains("twice") == true)
+    }
+
+    @Test(arguments: [
+        ("listeners: 127.0.0.1:8080", "12:12: listeners: expected a list, found text"),
+        ("listeners: { address: a }", "12:12: listeners: expected a list, found a mapping"),
+        ("listeners: []", "12:12: listeners: is empty, there must be one"),
+        ("listeners: [127.0.0.1:8080]", "12:13: listeners[0]: expected a mapping, found text"),
+        ("admin:", "12:1: admin: expected a mapping, found nothing"),
+        ("admin: [a]", "12:8: admin: expected a mapping, found a list"),
+        ("store: { driver: [a] }", "12:18: store.driver: expected text, found a list"),
+        ("store: { path: {} }", "12:16: store.path: expected a path, found a mapping"),
+        ("store: { path: '' }", "12:16: store.path: is empty"),
+        ("store: { path: ~/tokens.db }", "12:16: store.path: ~ is not expanded, write the whole path"),
+        (#"store: { path: "a\nb" }"#, "12:16: store.path: holds a line break or another control character"),
+        ("store: { path: !env X }", "12:16: store.path: expected a path, found a tag"),
+        ("limits: { fields: 1.5 }", "12:19: limits.fields: expected a whole number, found a number"),
+        ("limits: { fields: '5' }", "12:19: limits.fields: expected a whole number, found text"),
+        ("limits: { fields: true }", "12:19: limits.fields: expected a whole number, found true"),
+        ("limits: { fields: 0 }", "12:19: limits.fields: must be between 1 and 10000"),
+        ("limits: { fields: 99999999999999999999 }", "12:19: limits.fields: must be between 1 and 10000"),
+        ("{ a: b }: 1", "12:1: a key must be text"),
+    ])
+    func `a value of the wrong kind says what it is and what it should be`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().adding(line).text) == [fault])
+    }
+}

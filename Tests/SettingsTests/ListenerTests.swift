@@ -1,0 +1,76 @@
+import Settings
+import Testing
+
+@Suite struct ListenerTests {
+    @Test(arguments: [
+        ("127.0.0.1:8080", "127.0.0.1", 8_080), ("127.9.9.9:0", "127.9.9.9", 0), ("'[::1]:65535'", "::1", 65_535),
+        ("'[0:0::0:1]:1'", "::1", 1), ("'[::ffff:127.0.0.1]:1'", "::ffff:127.0.0.1", 1),
+    ])
+    func `a listener has an address of this machine alone and a port`(written: String, host: String, port: Int) throws {
+        let settings = try settings(of: SampleFile().adding("listeners: [{ address: \(written) }]").text)
+        #expect(settings.listeners.first?.address.host.text == host)
+        #expect(settings.listeners.first?.address.port == port)
+    }
+
+    @Test(arguments: ["0.0.0.0:8080", "10.0.0.1:8080", "'[::]:8080'", "'[fe80::1]:8080'", "'[::ffff:10.0.0.1]:1'"])
+    func `an address that others can reach is refused without callers`(written: String) {
+        #expect(
+            faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
+                "12:24: listeners[0].address: must be a loopback address such as 127.0.0.1 or [::1]: "
+                    + "a gateway that others can reach needs callers, not supported yet"
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        "8080", "localhost:8080", "':8080'", "127.0.0.1", "127.1:8080", "'::1:8080'", "'[::1:8080'", "'[fe80::1%lo]:1'",
+    ])
+    func `what is not an address and a port says how it is written`(written: String) {
+        #expect(
+            faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
+                "12:24: listeners[0].address: expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080"
+            ]
+        )
+    }
+
+    @Test(arguments: ["'127.0.0.1:'", "127.0.0.1:65536", "127.0.0.1:+1", "127.0.0.1:http", "127.0.0.1:000080"])
+    func `a port has an end`(written: String) {
+        #expect(
+            faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
+                "12:24: listeners[0].address: has no port between 0 and 65535"
+            ]
+        )
+    }
+
+    @Test func `a listener says its address`() {
+        #expect(faults(of: SampleFile().adding("listeners: [{}]").text) == ["12:13: listeners[0]: address is missing"])
+    }
+
+    @Test(arguments: [
+        (
+            "listeners: [{ address: 127.0.0.1:1 }, { address: 127.0.0.1:1 }]",
+            "12:50: listeners[1].address: is the address of listeners[0] too"
+        ),
+        (
+            "admin: { address: 127.0.0.1:8080 }",
+            "12:19: admin.address: is the address of listeners[0] too"
+        ),
+        (
+            "listeners: [{ address: 127.0.0.1:1 }, { address: 127.0.0.1:8081 }]",
+            "1:1: admin.address is missing, and its default 127.0.0.1:8081 is the address of listeners[1]"
+        ),
+        (
+            "admin: { address: 0.0.0.0:8081 }",
+            "12:19: admin.address: must be a loopback address such as 127.0.0.1 or [::1]: "
+                + "another needs tls or allow_cleartext, not supported yet"
+        ),
+    ])
+    func `two listeners need two addresses, and admin one on loopback`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().adding(line).text) == [fault])
+    }
+
+    @Test func `ports that the system chooses never collide`() {
+        let line = "listeners: [{ address: 127.0.0.1:0 }, { address: 127.0.0.1:0 }]\nadmin: { address: 127.0.0.1:0 }"
+        #expect(faults(of: SampleFile().adding(line).text) == [])
+    }
+}

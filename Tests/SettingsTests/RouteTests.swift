@@ -1,0 +1,208 @@
+import Settings
+import Testing
+
+@Suite struct RouteTests {
+    @Test(arguments: [
+        "/", "/acme/", "/a/b/c/", "/a.b/", "/.../", "/a;v=1/", "/caf%C3%A9/", "/a%2Fb/", "/a%20b/", "/~me/", "/a:b@c/",
+    ])
+    func `a path is whole segments in normal form`(path: String) throws {
+        let settings = try settings(of: SampleFile().route("match: { path: '\(path)' }").text)
+        #expect(settings.routes.first?.match.path == path)
+    }
+
+    @Test(arguments: [
+        ("acme/", "must begin with /"),
+        ("/acme", "must end in /"),
+        ("//", "has an empty segment (//)"),
+        ("/a//b/", "has an empty segment (//)"),
+        ("/./", "must not have . or .. as a segment"),
+        ("/a/../", "must not have . or .. as a segment"),
+        ("/..;x/", "must not have . or .. as a segment"),
+        ("/a%2F..%2Fb/", "must not have . or .. as a segment"),
+        ("/a%5C../", "must not have . or .. as a segment"),
+        ("/%2E%2E/", "must write %2E as ."),
+        ("/%61/", "must write %61 as a"),
+        ("/a%2fb/", "must percent-encode with upper-case digits"),
+        ("/a%2/", "has a % that two hexadecimal digits must follow"),
+        ("/a%G0/", "has a % that two hexadecimal digits must follow"),
+        ("/a%00/", "percent-encodes a control character"),
+        ("/a%7F/", "percent-encodes a control character"),
+        ("/%C0%AE/", "percent-encodes bytes that are not UTF-8"),
+        ("/a b/", "holds a character that must be percent-encoded"),
+        ("/é/", "holds a character that must be percent-encoded"),
+        (#"/a\b/"#, "holds a character that must be percent-encoded"),
+        ("/a/?b/", "must not have a query"),
+        ("/a/#b/", "must not have a fragment"),
+    ])
+    func `a path that no request could have is refused`(path: String, message: String) {
+        let text = SampleFile().route("match: { path: '\(path)' }").text
+        #expect(faults(of: text) == ["9:20: routes[0].match.path: \(message)"])
+    }
+
+    @Test(arguments: [
+        ("API.Local", "api.local"), ("10.0.0.1", "10.0.0.1"), ("'[0::1]'", "[::1]"), ("localhost", "localhost"),
+    ])
+    func `a host is compared without case`(written: String, host: String) throws {
+        let settings = try settings(of: SampleFile().route("match: { path: /, host: \(written) }").text)
+        #expect(settings.routes.first?.match.host == host)
+    }
+
+    @Test(arguments: [
+        ("api.local:80", "must be a host without a port, an IPv6 address in brackets"),
+        ("'::1'", "must be a host without a port, an IPv6 address in brackets"),
+        ("'[::1]:80'", "must be a host without a port, an IPv6 address in brackets"),
+        ("'[x]'", "has brackets around what is not an IPv6 address"),
+        ("'*.local'", "has a host that is neither a name nor an address"),
+        ("a..b", "has a host that is neither a name nor an address"),
+        ("-a", "has a host that is neither a name nor an address"),
+    ])
+    func `a host that no request could name is refused`(written: String, message: String) {
+        let text = SampleFile().route("match: { path: /, host: \(written) }").text
+        #expect(faults(of: text) == ["9:29: routes[0].match.host: \(message)"])
+    }
+
+    @Test(arguments: [
+        ("http://127.0.0.1/", "127.0.0.1", 80, "/"),
+        ("HTTP://localhost:9000/a/", "localhost", 9_000, "/a/"),
+        ("http://[::1]:9000/a/b/", "::1", 9_000, "/a/b/"),
+    ])
+    func `an upstream on this machine needs no word`(url: String, host: String, port: Int, path: String) throws {
+        let upstream = try settings(of: SampleFile().route("upstream: '\(url)'").text).routes.first?.upstream
+        #expect(upstream?.host.text == host)
+        #expect(upstream?.port == port)
+        #expect(upstream?.path == path)
+    }
+
+    @Test(arguments: [
+        ("https://api.example/v2/", "an upstream with https:// is not supported yet"),
+        ("api.example/v2/", "expected a URL with https:// or http://"),
+        ("ftp://api.example/", "expected a URL with https:// or http://"),
+        ("http://127.0.0.1", "must end in /"),
+        ("http://127.0.0.1/v2", "must end in /"),
+        ("http://127.0.0.1/a//b/", "has an empty segment (//)"),
+        ("http://127.0.0.1/a/../b/", "must not have . or .. as a segment"),
+        ("http://127.0.0.1/?a=b", "must not have a query"),
+        ("http://127.0.0.1/?", "must not have a query"),
+        ("http://127.0.0.1/#a", "must not have a fragment"),
+        ("http://me:canary@127.0.0.1/", "must not hold a user name or password"),
+        ("http://127.0.0.1:0/", "has port 0"),
+        ("http://127.0.0.1:/", "has no port between 0 and 65535"),
+        ("http:///", "has no host"),
+        ("http://127.1/", "has a host that is neither a name nor an address"),
+        ("http://0x7f000001/", "has a host that is neither a name nor an address"),
+        ("http://a b/", "has a host that is neither a name nor an address"),
+        ("http://[::1/", "has brackets around what is not an IPv6 address"),
+        ("http://::1/", "has no port between 0 and 65535"),
+    ])
+    func `an upstream that can't be one is refused`(url: String, message: String) {
+        let text = SampleFile().route("upstream: '\(url)'").text
+        #expect(faults(of: text) == ["10:15: routes[0].upstream: \(message)"])
+    }
+
+    @Test(arguments: [
+        "api.example", "10.0.0.1", "[2001:db8::1]", "127.0.0.1.example", "localhost.example", "a.localhost",
+    ])
+    func `a token goes unencrypted to another machine only on the operator's word`(host: String) {
+        let file = SampleFile().route("upstream: 'http://\(host)/'")
+        let fault =
+            "10:15: routes[0].upstream: tokens would travel unencrypted to \(host): "
+            + "use https:// or add allow_cleartext: true"
+        #expect(faults(of: file.text) == [fault])
+        #expect(faults(of: file.route("allow_cleartext: false").text) == [fault])
+        #expect(faults(of: file.route("allow_cleartext: true").text) == [])
+    }
+
+    @Test func `a word that is not understood has one fault, its own`() {
+        let file = SampleFile().route("upstream: http://api.example/", "allow_cleartext: yes")
+        #expect(faults(of: file.text) == ["12:22: routes[0].allow_cleartext: expected true or false, found text"])
+    }
+
+    @Test(arguments: [
+        ("account: alcie", #"11:14: routes[0].account: there is no such account, did you mean "alice"?"#),
+        ("account: carol", "11:14: routes[0].account: there is no such account"),
+        (
+            "account: { from_header: Martlet-Account }",
+            "11:14: routes[0].account: from_header is not supported yet, expected the name of the account"
+        ),
+        ("account: [alice]", "11:14: routes[0].account: expected the name of the account, found a list"),
+        ("name: a/b", "8:11: routes[0].name: a name has 1 to 64 letters, digits, dots, underscores or hyphens"),
+        ("name: ..", "8:11: routes[0].name: a name must be more than dots"),
+        ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
+        ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
+        ("retry_on: []", "12:5: routes[0].retry_on: is not supported yet"),
+        ("upstream_tls: {}", "12:5: routes[0].upstream_tls: is not supported yet"),
+    ])
+    func `what a route says must hold`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().route(line).text) == [fault])
+    }
+
+    @Test(arguments: ["Authorization", "X-Api-Key", "private_token", "Cookie"])
+    func `a token may travel in any field of its own`(name: String) throws {
+        let settings = try settings(of: SampleFile().route("inject: { header: \(name), prefix: 'Token token=' }").text)
+        #expect(settings.routes.first?.injection.header == name)
+        #expect(settings.routes.first?.injection.prefix == "Token token=")
+    }
+
+    @Test(arguments: [
+        "Host", "content-length", "Transfer-Encoding", "CONNECTION", "Keep-Alive", "Proxy-Connection", "TE", "Trailer",
+        "Upgrade", "HTTP2-Settings", "Proxy-Authorization", "Proxy-Authenticate", "Expect", "Via", "Martlet-Key",
+    ])
+    func `a token never travels in a field that frames or routes`(name: String) {
+        let text = SampleFile().route("inject: { header: \(name) }").text
+        #expect(
+            faults(of: text) == [
+                "12:23: routes[0].inject.header: is a field that the gateway itself writes or removes"
+            ]
+        )
+    }
+
+    @Test(arguments: ["'X Y'", "'X:'", "Tøken", "'a,b'"])
+    func `a field's name is a token`(name: String) {
+        let text = SampleFile().route("inject: { header: \(name) }").text
+        #expect(
+            faults(of: text) == [
+                "12:23: routes[0].inject.header: is not the name of a field: letters, digits and !#$%&'*+-.^_`|~ only"
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        ("'Tøken '", "must be printable ASCII"),
+        ("' Bearer '", "must not begin with a space"),
+        (#""Bearer\r\nX: ""#, "holds a line break or another control character"),
+        (#""Bearer\t""#, "holds a line break or another control character"),
+    ])
+    func `a prefix is printable`(prefix: String, message: String) {
+        let text = SampleFile().route("inject: { prefix: \(prefix) }").text
+        #expect(faults(of: text) == ["12:23: routes[0].inject.prefix: \(message)"])
+    }
+
+    @Test func `two routes never have one name or one host and path`() {
+        let file = SampleFile().adding(
+            """
+              - { name: acme, match: { path: /b/ }, upstream: http://127.0.0.1/, account: alice }
+              - { name: c, match: { path: /b/, host: a.b }, upstream: http://127.0.0.1/, account: alice }
+              - { name: d, match: { path: /b/, host: A.B }, upstream: http://127.0.0.1/, account: alice }
+              - { name: e, match: { path: /acme/ }, upstream: http://127.0.0.1/, account: alice }
+            """
+        )
+        #expect(
+            faults(of: file.text) == [
+                "12:13: routes[1].name: is the name of routes[0] too",
+                "14:23: routes[3].match: routes[2] has the same host and path",
+                "15:23: routes[4].match: routes[0] has the same host and path",
+            ]
+        )
+    }
+
+    @Test func `a route whose host is wrong is not taken for one without a host`() {
+        let file = SampleFile().adding(
+            "  - { name: b, match: { path: /acme/, host: 'a:1' }, upstream: http://127.0.0.1/, account: alice }"
+        )
+        #expect(
+            faults(of: file.text) == [
+                "12:45: routes[1].match.host: must be a host without a port, an IPv6 address in brackets"
+            ]
+        )
+    }
+}

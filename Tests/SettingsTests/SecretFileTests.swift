@@ -1,0 +1,78 @@
+import FoundationEssentials
+import Settings
+import Testing
+import TokenModel
+
+@Suite struct SecretFileTests {
+    @Test(arguments: [
+        // Ours, or writable for us: the mode is ours to set right.
+        (FileOwnership(owner: 1000, mode: 0o600), UInt32(1000), WriteAccess.allowed, false),
+        (FileOwnership(owner: 1000, mode: 0o640), 1000, .allowed, true),
+        (FileOwnership(owner: 1000, mode: 0o604), 1000, .allowed, true),
+        (FileOwnership(owner: 1000, mode: 0o444), 1000, .denied, true),
+        (FileOwnership(owner: 1000, mode: 0o400), 1000, .denied, false),
+        (FileOwnership(owner: 0, mode: 0o666), 1000, .allowed, true),
+        (FileOwnership(owner: 0, mode: 0o644), 0, .allowed, true),
+        (FileOwnership(owner: 0, mode: 0o600), 0, .allowed, false),
+        // Mounted by root: any mode.
+        (FileOwnership(owner: 0, mode: 0o444), 1000, .denied, false),
+        (FileOwnership(owner: 0, mode: 0o644), 1000, .denied, false),
+        (FileOwnership(owner: 0, mode: 0o444), 0, .readOnlyFilesystem, false),
+    ])
+    func `a secret that others can read is refused where this user could have kept it better`(
+        file: FileOwnership,
+        user: UInt32,
+        access: WriteAccess,
+        isExposed: Bool
+    ) {
+        #expect(file.isExposed(to: user, access: access) == isExposed)
+    }
+
+    @Test(arguments: [
+        ("canary", "canary"), ("canary\n", "canary"), ("canary\r\n", "canary"), (" ca nary \n", " ca nary "),
+    ])
+    func `a secret ends before its last newline`(content: String, secret: String) throws {
+        try inTemporaryDirectory { directory in
+            let path = try write(content, to: directory + "/secret", mode: 0o600)
+            #expect(try SecretFile.read(path) == Secret(secret))
+        }
+    }
+
+    @Test(arguments: [0o640, 0o604, 0o644, 0o666])
+    func `a file of ours that others can read is refused, and chmod is named`(mode: Int) throws {
+        try inTemporaryDirectory { directory in
+            let path = try write("canary", to: directory + "/secret", mode: mode)
+            do throws(FileError) {
+                _ = try SecretFile.read(path)
+                Issue.record("the secret was taken")
+            } catch {
+                #expect(error.code == .exposed)
+                #expect(error.message == "can be read by others (mode 0\(String(mode, radix: 8))); run chmod 600 on it")
+            }
+        }
+    }
+
+    @Test func `a link leads to the file that counts`() throws {
+        try inTemporaryDirectory { directory in
+            let path = try write("canary", to: directory + "/secret", mode: 0o600)
+            try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: path)
+            #expect(try SecretFile.read(directory + "/link") == Secret("canary"))
+        }
+    }
+
+    @Test(arguments: [("", FileError.Code.empty), ("\n\n", .empty), (String(repeating: "x", count: 65_537), .tooLarge)])
+    func `a file that holds no secret is refused`(content: String, code: FileError.Code) throws {
+        try inTemporaryDirectory { directory in
+            let path = try write(content, to: directory + "/secret", mode: 0o600)
+            #expect(throws: FileError(code, "")) { try SecretFile.read(path) }
+        }
+    }
+
+    @Test func `what is not a file is refused`() throws {
+        try inTemporaryDirectory { directory in
+            #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(directory) }
+            #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(directory + "/none") }
+            #expect(throws: FileError(.unreadable, "")) { try SecretFile.read("/dev/null") }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Settings
+import Testing
+
+@Suite struct SettingsSummaryTests {
+    @Test func `a configuration is said back in plain lines`() throws {
+        let settings = try settings(
+            of: #"""
+                state_dir: /s
+                listeners: [{ address: 127.0.0.1:8080 }, { address: "[::1]:8080" }]
+                providers:
+                  acme:
+                    issuer: https://login.acme.example
+                    token_endpoint: https://login.acme.example/token?key=canary
+                    client_id: my-app
+                    client_secret: { file: /run/secrets/acme }
+                    tls: { ca: roots.pem }
+                  local: { token_endpoint: http://idp.lan/token, client_id: b, client_secret: { env: S }, allow_cleartext: true }
+                accounts:
+                  alice: { provider: acme, scopes: [read, write] }
+                  bob: { provider: local }
+                routes:
+                  - name: acme
+                    match: { path: /acme/, host: api.local }
+                    upstream: http://127.0.0.1:9000/v2/
+                    account: alice
+                  - name: raw
+                    match: { path: / }
+                    upstream: http://127.0.0.1:9001/
+                    account: alice
+                    strip: false
+                    via: false
+                    inject: { header: X-Key, prefix: "" }
+                    replay: { body_limit: 0B }
+                    timeouts: { connect: 90s, idle: 1500ms }
+                """#,
+            variables: ["S": "canary"],
+            secrets: ["/run/secrets/acme": "canary"]
+        )
+
+        let summary = SettingsSummary(settings).description
+
+        #expect(
+            summary == """
+                callers connect to 127.0.0.1:8080 and [::1]:8080
+                admin on 127.0.0.1:8081, tokens in /s/admin.token
+                state in /s
+                store sqlite at /s/tokens.db, sealed with the key in /s/sealing.key
+                limits head 32KiB, field 16KiB, fields 100, target 8KiB, waiters 10000
+                log info and above as text
+                a stop waits up to 30s for requests in flight
+                providers:
+                  acme: issuer https://login.acme.example, tokens from https://login.acme.example/token?…
+                    client my-app, authentication client_secret_basic, secret from file /run/secrets/acme
+                    timeout 8s, default lifetime 1h, trusts only the roots in /etc/martlet/roots.pem
+                  local: tokens from http://idp.lan/token
+                    client b, authentication client_secret_basic, secret from environment variable S
+                    timeout 8s, default lifetime 1h, cleartext allowed
+                accounts:
+                  alice: refresh_token at acme, scopes read write
+                  bob: refresh_token at local
+                routes:
+                  acme: api.local /acme/ -> http://127.0.0.1:9000/v2/ as alice
+                    Authorization: Bearer <token>, replay of bodies up to 64KiB, connect 5s, response 5m, idle 5m, 1024 connections per event loop
+                  raw: any host / -> http://127.0.0.1:9001/ as alice
+                    X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
+                warnings:
+                  martlet.yaml:13:3: accounts.bob: no route uses it
+                """
+        )
+        #expect(!summary.contains("canary"))
+    }
+
+    @Test func `what there is none of is said too`() throws {
+        let text = "providers: {}\naccounts: {}\nroutes: []\nstore: { driver: memory }\n"
+        let lines = SettingsSummary(try settings(of: text)).lines
+        #expect(lines.contains("store in memory, all tokens are gone when the process ends"))
+        #expect(lines.contains("no providers") && lines.contains("no accounts") && lines.contains("no routes"))
+    }
+}

@@ -1,0 +1,46 @@
+import Testing
+import TokenModel
+import TokenRefresh
+
+@Suite struct RefusalsTests {
+    private let start = Moment.start.boot
+    private func mark(_ generation: UInt64) -> TokenMark {
+        TokenMark(grant: GrantID("g"), generation: Generation(generation))
+    }
+
+    @Test func `a 401 to a token that no 401 brought refreshes it`() {
+        var refusals = Refusals()
+        let first = refusals.mayRefresh(self.mark(1), now: self.start)
+        #expect(first)
+    }
+
+    @Test func `I11_a 401 to what a 401 has just brought starts 60 s without refreshes by 401`() {
+        var refusals = Refusals()
+        refusals.brings(self.mark(2), now: self.start)
+
+        let now = self.start.advanced(by: .seconds(1))
+        let atOnce = refusals.mayRefresh(self.mark(2), now: now)
+        let within = refusals.mayRefresh(self.mark(3), now: now.advanced(by: .milliseconds(59_999)))
+        let after = refusals.mayRefresh(self.mark(2), now: now.advanced(by: .seconds(60)))
+
+        #expect(!atOnce)
+        #expect(!within)
+        #expect(after)
+    }
+
+    @Test func `a token that some upstream took is refreshed by a later 401 at once`() {
+        var refusals = Refusals()
+        refusals.brings(self.mark(2), now: self.start)
+        refusals.proves(self.mark(2))
+        let proven = refusals.mayRefresh(self.mark(2), now: self.start)
+        #expect(proven)
+    }
+
+    @Test func `a second waiter with the same token does not make it look younger`() {
+        var refusals = Refusals()
+        refusals.brings(self.mark(2), now: self.start)
+        refusals.brings(self.mark(2), now: self.start.advanced(by: .seconds(50)))
+        let later = refusals.mayRefresh(self.mark(2), now: self.start.advanced(by: .seconds(60)))
+        #expect(later)
+    }
+}

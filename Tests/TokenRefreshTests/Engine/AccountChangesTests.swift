@@ -1,0 +1,258 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Import, forgetting, explicit refreshes, states, and what other processes write.
+@Suite struct AccountChangesTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+
+    @Test func `an import without an access token is refreshed at first use`() async throws {
+        try await self.house.withReplica(self.provider) { replica in
+            let before = await replica.ask().value
+            try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            let stored = try await self.house.record()
+            let after = await replica.ask().value
+
+            #expect(before == .error(.accountEmpty))
+            #expect(stored?.generation == Generation.none)
+            #expect(stored?.binding == .acme)
+            #expect(after.generation == Generation(1))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test(arguments: [
+        (Duration?.none, Duration.seconds(3_600)), (.seconds(60), .seconds(60)), (.seconds(-1), .zero),
+        (.seconds(1_000_000), .seconds(86_400)),
+    ])
+    func `an imported access token is used until its end, without asking the provider`(
+        expiresIn: Duration?,
+        lifetime: Duration
+    ) async throws {
+        try await self.house.withReplica(self.provider) { replica in
+            try await replica.engine.importTokens(
+                Secret("rt-0"),
+                accessToken: Secret("at-0"),
+                expiresIn: expiresIn,
+                for: alice
+            )
+            let usableUntil = self.house.clock.now.advanced(by: lifetime)
+            let stored = try await self.house.record()
+            #expect(stored?.generation == Generation(1))
+            #expect(stored?.tokens?.lifetime == lifetime)
+            if lifetime > .zero {
+                let pass = try await replica.engine.pass(for: alice)
+                #expect(pass.usableUntil == usableUntil)
+                #expect(replica.events == [.installed(pass)])
+                #expect(self.provider.spent.isEmpty)
+            } else {
+                #expect(replica.events.isEmpty)
+            }
+        }
+    }
+
+    @Test func `an import under an open claim makes the running flight drop what it brings`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+
+            try await replica.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
+
+            let served = await answer.value
+            #expect(served.generation == Generation(1))
+            let imported = try await self.house.record()
+            self.provider.release()
+            try await eventually("the flight to end") {
+                self.house.log.lines.contains { $0.contains("were dropped") }
+            }
+            #expect(try await self.house.record() == imported)
+            let later = await replica.ask().value
+            #expect(later == served)
+            // What an import replaces is dropped, not revoked.
+            #expect(self.provider.revoked.isEmpty)
+        }
+    }
+
+    @Test func `an import without an access token under an open claim is refreshed by a flight of its own`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await replica.engine.importTokens(Secret("rt-1"), for: alice)
+            self.provider.release()
+            let served = await answer.value
+            #expect(served.generation == Generation(1))
+            #expect(self.provider.spent == ["rt-0", "rt-1"])
+        }
+    }
+
+    @Test func `an empty token is not imported`() async throws {
+        try await self.house.withReplica(self.provider) { replica in
+            for (refresh, access) in [("", nil), ("rt", "")] as [(String, String?)] {
+                let error = await #expect(throws: AccountChangeError.self) {
+                    try await replica.engine.importTokens(
+                        Secret(refresh),
+                        accessToken: access.map { Secret($0) },
+                        for: alice
+                    )
+                }
+                #expect(error?.code == .invalidTokens)
+            }
+            let record = try await self.house.record()
+            #expect(record == nil)
+        }
+    }
+
+    @Test func `forgetting revokes both tokens and leaves an empty record`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            let outcomes = try await replica.engine.forget(alice)
+            let again = try await replica.engine.forget(alice)
+            let answer = await replica.ask().value
+            let record = try await self.house.record()
+
+            #expect(outcomes.map(\.kind) == [.refreshToken, .accessToken])
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+            #expect(outcomes.last?.endsAt == TokenSet.sample().expiresAt)
+            #expect(self.provider.revoked == ["rt-0", "at-0"])
+            #expect(again.isEmpty)
+            #expect(answer == .error(.accountEmpty))
+            #expect(record?.tokens == nil && record?.grant != GrantID("g"))
+            #expect(replica.events.last == .dropped(alice))
+        }
+    }
+
+    @Test func `forgetting goes through although the provider can't be reached`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answerRevocations(.unreachable(.connectFailed))
+        try await self.house.withReplica(self.provider) { replica in
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
+            #expect(try await self.house.record()?.tokens == nil)
+        }
+    }
+
+    @Test func `tokens that a flight brings for a forgotten account are revoked`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            _ = try await replica.engine.forget(alice)
+            self.provider.release()
+            let told = await answer.value
+            #expect(told == .error(.accountEmpty))
+            try await eventually("the revocation") { self.provider.revoked.suffix(2) == ["rt-1", "at-1"] }
+            #expect(try await self.house.record()?.tokens == nil)
+        }
+    }
+
+    @Test func `an explicit refresh refreshes a valid token, and says what came of it`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            let refreshed = await replica.engine.refreshNow(alice)
+            self.provider.answer(.notSent(.connectFailed))
+            let failed = await replica.engine.refreshNow(alice)
+            let again = await replica.engine.refreshNow(alice)
+            let unknown = await replica.engine.refreshNow(AccountID("nobody"))
+
+            #expect(refreshed?.generation == Generation(2))
+            #expect(refreshed?.state == .valid)
+            #expect(failed?.state == .backingOff)
+            #expect(failed?.lastError == "not_sent.connect_failed")
+            #expect(again?.generation == Generation(3))
+            #expect(unknown == nil)
+        }
+    }
+
+    @Test(arguments: [
+        (AccountRecord?.none, AccountStatus.State.empty),
+        (AccountRecord.valid().with { $0.tokens = nil }, .empty),
+        (.valid(), .valid),
+        (.expired(), .expired),
+        (.valid().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
+        (.valid().with { $0.binding.clientID = "other" }, .reauthorizationRequired),
+        (.valid().with { $0.claim = FlightBench.others }, .refreshing),
+        (.valid().with { $0.trouble = .sample(retryIn: .seconds(5)) }, .backingOff),
+    ])
+    func `the state shown is the first that holds`(record: AccountRecord?, state: AccountStatus.State) async throws {
+        if let record { try await self.house.put(record) }
+        try await self.house.withReplica(self.provider) { replica in
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.state == state)
+            #expect(status?.isConfigured == true)
+        }
+    }
+
+    @Test func `accounts that only the store knows are listed too`() async throws {
+        let left = AccountID("left")
+        try await self.house.put(.valid())
+        try await self.house.put(.valid(), for: left)
+        try await self.house.withReplica(self.provider) { replica in
+            let statuses = await replica.engine.statuses()
+            #expect(statuses.map(\.account) == [alice, left])
+            #expect(statuses.map(\.isConfigured) == [true, false])
+            #expect(statuses.map(\.state) == [.valid, .valid])
+            #expect(statuses.last?.provider == acme)
+        }
+    }
+
+    @Test func `what another process commits reaches the slots by a hint`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            try await self.house.put(.valid(generation: 2))
+            try await eventually("the new pass") { replica.events.count == 2 }
+            let answer = await replica.ask().value
+            #expect(answer.generation == Generation(2))
+        }
+    }
+
+    @Test func `fault 21: what another process forgets is noticed although every hint is lost`() async throws {
+        let house = House(store: FaultyTokenStore(isSilent: true))
+        try await house.put(.valid())
+        try await house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            try await house.put(.valid(grant: GrantID("new")).with { $0.tokens = nil })
+            try await house.clock.advanceToSleeper(within: .seconds(10))
+            try await eventually("the pass to be dropped") { replica.events.last == .dropped(alice) }
+        }
+    }
+
+    @Test func `a doubtful stored time asks for a refresh first`() async throws {
+        let future = Moment.start.wall.advanced(by: .seconds(86_400))
+        try await self.house.put(.valid().with { $0.tokens = .sample(receivedAt: future) })
+        self.provider.answer(.notSent(.connectFailed))
+        try await self.house.withReplica(self.provider) { replica in
+            let first = await replica.ask().value
+            let second = await replica.ask().value
+            #expect(first.generation == Generation(1))
+            #expect(second.generation == Generation(1))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `I21_wall clock jumps of ten years cause no refresh and lengthen nothing`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            for jump in [315_360_000, -630_720_000, 315_363_600, -3_600] {
+                self.house.clock.jumpWall(by: .seconds(jump))
+                _ = await replica.engine.status(of: alice)
+                let pass = try await replica.engine.pass(for: alice)
+                #expect(pass == first)
+            }
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+}

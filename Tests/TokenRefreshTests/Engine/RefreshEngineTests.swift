@@ -1,0 +1,227 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Callers, one or several replicas, one store and one provider.
+@Suite struct RefreshEngineTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+
+    @Test func `a valid token is given without asking the provider`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            let pass = try await replica.engine.pass(for: alice)
+
+            #expect(pass.generation == Generation(1))
+            #expect(pass.accessToken == Secret("at-0"))
+            #expect(pass.stamp == Epoch(7))
+            #expect(self.provider.spent.isEmpty)
+            #expect(replica.events == [.installed(pass)])
+        }
+    }
+
+    @Test func `an expired token is refreshed, once, and then given at once`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.withReplica(self.provider) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            let second = try await replica.engine.pass(for: alice)
+
+            #expect(first == second)
+            #expect(first.generation == Generation(2))
+            #expect(first.accessToken == Secret("at-1"))
+            #expect(first.usableUntil == self.house.clock.now.advanced(by: .seconds(3_600)))
+            #expect(self.provider.spent == ["rt-0"])
+            #expect(replica.events.last == .installed(first))
+        }
+    }
+
+    @Test func `an account that is not configured has no pass`() async throws {
+        try await self.house.withReplica(self.provider) { replica in
+            await #expect(throws: PassError.any(.accountEmpty)) {
+                try await replica.engine.pass(for: AccountID("nobody"))
+            }
+        }
+    }
+
+    @Test func `I1_two replicas that need a token at once send one refresh`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                let answers = [first.ask(), second.ask(), first.ask(), second.ask()]
+                try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
+                // The other replica looks a few times, sees the claim and waits.
+                for _ in 0..<8 { try await self.house.clock.advanceToSleeper(within: .milliseconds(250)) }
+                #expect(self.provider.spent == ["rt-0"])
+
+                self.provider.release()
+
+                for answer in answers {
+                    let generation = await answer.value.generation
+                    #expect(generation == Generation(2))
+                }
+                #expect(self.provider.spent == ["rt-0"])
+            }
+        }
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3])
+    func `I1_five replicas that refuse each other's generations still send one refresh for each`(
+        seed: UInt64
+    ) async throws {
+        try await self.house.put(.valid())
+        var generator = SeededGenerator(seed: seed)
+        let rounds = 6
+        try await self.house.withReplica(self.provider) { a in
+            try await self.house.withReplica(self.provider) { b in
+                try await self.house.withReplica(self.provider) { c in
+                    for round in 1...rounds {
+                        var answers: [Task<Answer, Never>] = []
+                        for replica in [a, b, c].shuffled(using: &generator) {
+                            replica.engine.accepted(Generation(UInt64(round)), for: alice)
+                            for _ in 0..<5 { answers.append(replica.ask(refused: Generation(UInt64(round)))) }
+                        }
+                        let moving = Task {
+                            while !Task.isCancelled {
+                                try await self.house.clock.advanceToSleeper(within: .milliseconds(250))
+                            }
+                        }
+                        for answer in answers {
+                            let generation = await answer.value.generation
+                            #expect(generation == Generation(UInt64(round + 1)))
+                        }
+                        moving.cancel()
+                        self.house.clock.advance(by: .seconds(61))
+                    }
+                }
+            }
+        }
+        #expect(self.provider.spent == (0..<rounds).map { "rt-\($0)" })
+        #expect(self.provider.mostAtOnce == 1)
+    }
+
+    @Test func `I2_a success of a replica whose claim was broken, and declared dead, still stands`() async throws {
+        let slow = self.provider
+        try await self.house.put(.expired())
+        slow.hold()
+        // The same provider, as another replica reaches it: rt-0 is used up.
+        let other = ScriptedTokenEndpoint()
+        other.answer(.dead(.code("invalid_grant")))
+        try await self.house.withReplica(slow) { first in
+            try await self.house.withReplica(other) { second in
+                let waits = first.ask()
+                try await eventually("the first use") { slow.heldCount == 1 }
+                let breaks = second.ask()
+                while other.spent.isEmpty {
+                    try await self.house.clock.advanceToSleeper(within: .milliseconds(250))
+                }
+                let died = await breaks.value
+                #expect(died == .error(.reauthorizationRequired))
+                #expect(try await self.house.record()?.trouble?.dead == true)
+
+                slow.release()
+
+                let generation = await waits.value.generation
+                #expect(generation == Generation(2))
+                let record = try await self.house.record()
+                #expect(record?.trouble == nil)
+                #expect(record?.tokens?.refreshToken == Secret("rt-1"))
+                try await eventually("the other replica to see it") {
+                    await second.ask().value.generation == Generation(2)
+                }
+            }
+        }
+    }
+
+    @Test func `a claim is broken no earlier than after its whole time`() async throws {
+        let stuck = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(12))
+        try await self.house.put(.expired().with { $0.claim = stuck })
+        try await self.house.withReplica(self.provider) { replica in
+            let start = self.house.clock.now
+            let answer = replica.ask()
+            while self.provider.spent.isEmpty {
+                try await self.house.clock.advanceToSleeper(within: .milliseconds(250))
+            }
+            let generation = await answer.value.generation
+            #expect(generation == Generation(2))
+            #expect(start.duration(to: self.house.clock.now) >= .seconds(12))
+            #expect(start.duration(to: self.house.clock.now) <= .seconds(13))
+        }
+    }
+
+    // MARK: - Durable before seen
+
+    @Test func `I13_nobody sees new tokens before the store has them`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            self.house.store.become(.full)
+            self.provider.release()
+            for _ in 0..<10 { try await self.house.clock.advanceToSleeper(within: .milliseconds(400)) }
+            #expect(self.house.store.refusedWrites >= 5)
+            #expect(replica.events.isEmpty)
+            #expect(replica.engine.waiterCount == 1)
+
+            self.house.store.become(.none)
+            try await self.house.clock.advanceToSleeper(within: .milliseconds(400))
+
+            let generation = await answer.value.generation
+            #expect(generation == Generation(2))
+            #expect(try await self.house.record()?.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `a store that is away when a token is needed burns none`() async throws {
+        try await self.house.put(.expired())
+        self.house.store.become(.away)
+        try await self.house.withReplica(self.provider) { replica in
+            let away = await replica.ask().value
+            self.house.store.become(.full)
+            self.house.clock.advance(by: .seconds(1))
+            let full = await replica.ask().value
+            self.house.store.become(.none)
+            self.house.clock.advance(by: .seconds(1))
+            let back = await replica.ask().value
+
+            #expect(away == .error(.storeLost))
+            #expect(full == .error(.storeLost))
+            #expect(back.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `I23_a valid token flows while the store is away, and not a moment after its end`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            self.house.store.become(.away)
+            self.house.clock.advance(by: .seconds(3_600) - .nanoseconds(1))
+            let last = await replica.ask().value
+            self.house.clock.advance(by: .nanoseconds(1))
+            let after = await replica.ask().value
+            #expect(last.generation == Generation(1))
+            #expect(after == .error(.storeLost))
+        }
+    }
+
+    @Test func `I17_a record with a flipped bit is reported and kept`() async throws {
+        try await self.house.put(.expired())
+        self.house.store.spoil(.account("alice"))
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = await replica.ask().value
+            let status = await replica.engine.status(of: alice)
+            #expect(answer == .error(.accountUnreadable))
+            #expect(status?.state == .unreadable)
+            await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-9"), for: alice)
+            }
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Requests that an upstream answered 401.
+@Suite struct RefusedTokensTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+
+    @Test func `I11_a hundred 401s for one generation cause one refresh`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            let answers = (0..<100).map { _ in replica.ask(refused: Generation(1)) }
+            for answer in answers {
+                let generation = await answer.value.generation
+                #expect(generation == Generation(2))
+            }
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `I11_an upstream that always says 401 causes a refresh a minute`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            for _ in 0..<600 {
+                let current = try await replica.engine.pass(for: alice)
+                let next = try await replica.engine.pass(for: alice, refused: current.generation)
+                if next.generation != current.generation {
+                    // The replay is refused too.
+                    let last = try await replica.engine.pass(for: alice, refused: next.generation)
+                    #expect(last == next)
+                }
+                self.house.clock.advance(by: .seconds(1))
+            }
+            #expect(self.provider.spent.count <= 10)
+            #expect(self.provider.spent.count >= 9)
+        }
+    }
+
+    @Test func `while a 401 waits, others go on with the token that is still valid`() async throws {
+        try await self.house.put(.valid())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            let refused = replica.ask(refused: Generation(1))
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            let other = await replica.ask().value
+            #expect(other.generation == Generation(1))
+            self.provider.release()
+            let served = await refused.value
+            #expect(served.generation == Generation(2))
+        }
+    }
+
+    @Test func `a refresh that fails after a 401 is told to who was refused, and to nobody else`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.throttled(retryAfter: .seconds(60)))
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            let refused = await replica.ask(refused: Generation(1)).value
+            let again = await replica.ask(refused: Generation(1)).value
+            let other = await replica.ask().value
+            #expect(refused == .error(.refreshFailed))
+            #expect(again == .error(.refreshFailed))
+            #expect(other.generation == Generation(1))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `a 401 to an older generation only gets the current one`() async throws {
+        try await self.house.put(.valid(generation: 3))
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            let answer = await replica.ask(refused: Generation(2)).value
+            #expect(answer.generation == Generation(3))
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+
+    @Test func `a 401 to a generation that another replica has replaced costs a read, not a refresh`() async throws {
+        // Hints of changes are lost here.
+        let house = House(store: FaultyTokenStore(isSilent: true))
+        try await house.put(.valid())
+        try await house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            try await house.put(.valid(generation: 2))
+            let answer = await replica.ask(refused: Generation(1)).value
+            #expect(answer.generation == Generation(2))
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// What an answer of the provider means for later requests, other accounts and other replicas.
+@Suite struct VerdictConsequencesTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let bob = AccountID("bob")
+
+    @Test func `a dead grant is told once, not tried again, and revived by an import`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.dead(.code("invalid_grant")))
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                let dead = await first.ask().value
+                self.house.clock.advance(by: .seconds(2))
+                let again = await first.ask().value
+                let elsewhere = await second.ask().value
+                let state = await first.engine.status(of: alice)
+
+                #expect(dead == .error(.reauthorizationRequired))
+                #expect(again == .error(.reauthorizationRequired))
+                #expect(elsewhere == .error(.reauthorizationRequired))
+                #expect(self.provider.spent == ["rt-0"])
+                #expect(state?.state == .reauthorizationRequired)
+                #expect(state?.lastError == "invalid_grant")
+                #expect(try await self.house.record()?.tokens == AccountRecord.expired().tokens)
+                #expect(self.house.log.lines.filter { $0.contains("a grant is dead") }.count == 1)
+
+                try await first.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
+                let revived = await first.ask().value
+                #expect(revived.generation == Generation(1))
+            }
+        }
+    }
+
+    @Test func `a dead grant whose access token is still valid serves it to its end`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.dead(.code("invalid_grant")))
+        try await self.house.withReplica(self.provider) { replica in
+            let refused = await replica.ask(refused: Generation(1)).value
+            #expect(refused.generation == Generation(1) || refused == .error(.reauthorizationRequired))
+            let told = await replica.ask(refused: Generation(1)).value
+            let other = await replica.ask().value
+            #expect(told == .error(.reauthorizationRequired))
+            #expect(other.generation == Generation(1))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `a refused client holds the provider for all its accounts, whose valid tokens flow`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.put(.expired(), for: self.bob)
+        self.provider.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            let first = await replica.ask(alice).value
+            let second = await replica.ask(self.bob).value
+            #expect(first == .error(.providerConfig))
+            #expect(second == .error(.providerConfig))
+            #expect(self.provider.spent.count == 1)
+
+            // One probe after 30 s, by whoever asks first; the next after 60 s.
+            self.house.clock.advance(by: .seconds(30))
+            let probe = await replica.ask(self.bob).value
+            self.house.clock.advance(by: .seconds(30))
+            let early = await replica.ask(alice).value
+            #expect(probe == .error(.providerConfig))
+            #expect(early == .error(.providerConfig))
+            #expect(self.provider.spent.count == 2)
+
+            self.house.clock.advance(by: .seconds(30))
+            let opened = await replica.ask(alice).value
+            #expect(opened.generation == Generation(2))
+            let bobs = try await self.house.record(of: self.bob)
+            #expect(bobs?.trouble?.dead == false)
+        }
+    }
+
+    @Test func `a refused account leaves the provider's other accounts alone`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.put(.expired(), for: self.bob)
+        self.provider.answer(.accountConfig(.code("invalid_scope")))
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            let first = await replica.ask(alice).value
+            let second = await replica.ask(self.bob).value
+            self.house.clock.advance(by: .seconds(29))
+            let early = await replica.ask(alice).value
+            #expect(first == .error(.providerConfig))
+            #expect(second.generation == Generation(2))
+            #expect(early == .error(.providerConfig))
+            #expect(self.provider.spent.count == 2)
+        }
+    }
+
+    @Test(arguments: [
+        (TokenVerdict.throttled(retryAfter: .seconds(17)), Duration.seconds(17)),
+        (.notSent(.connectFailed), .milliseconds(500)),
+        (.refused(.noKnownReason), .seconds(75)),
+    ])
+    func `all replicas share one backoff, each counting from its first sight of it`(
+        verdict: TokenVerdict,
+        wait: Duration
+    ) async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(verdict)
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                let failed = await first.ask().value
+                let elsewhere = await second.ask().value
+                self.house.clock.advance(by: wait - .milliseconds(1))
+                let early = await second.ask().value
+                #expect(failed == .error(.refreshFailed))
+                #expect(elsewhere == .error(.refreshFailed))
+                #expect(early == .error(.refreshFailed))
+                #expect(self.provider.spent == ["rt-0"])
+
+                // Behind the rest after a failed flight, too.
+                self.house.clock.advance(by: .milliseconds(251))
+                let later = await second.ask().value
+                #expect(later.generation == Generation(2))
+            }
+        }
+    }
+
+    @Test func `an ambiguous answer is followed by one more use at once`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.ambiguous(.timedOut))
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = await replica.ask().value
+            #expect(answer.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0", "rt-0"])
+        }
+    }
+
+    @Test func `fault 4: a provider that answers 500 gets at most one more use, then a backoff`() async throws {
+        try await self.house.put(.expired())
+        for _ in 0..<10 { self.provider.answer(.ambiguous(.serverError)) }
+        try await self.house.withReplica(self.provider) { replica in
+            for _ in 0..<20 {
+                let answer = await replica.ask().value
+                #expect(answer == .error(.refreshFailed))
+            }
+            #expect(self.provider.spent.count == 2)
+            self.house.clock.advance(by: .seconds(1))
+            _ = await replica.ask().value
+            #expect(self.provider.spent.count == 3)
+        }
+    }
+
+    @Test func `three refusals without a reason end the grant within 5 min`() async throws {
+        try await self.house.put(.expired())
+        for _ in 0..<5 { self.provider.answer(.refused(.noKnownReason)) }
+        try await self.house.withReplica(self.provider) { replica in
+            var codes: [Answer] = []
+            for _ in 0..<60 {
+                codes.append(await replica.ask().value)
+                self.house.clock.advance(by: .seconds(5))
+            }
+            #expect(codes.first == .error(.refreshFailed))
+            #expect(codes.last == .error(.reauthorizationRequired))
+            #expect(self.provider.spent.count == 3)
+            #expect(self.house.log.lines.filter { $0.contains("a grant is dead") }.count == 1)
+        }
+    }
+
+    @Test func `an account whose tokens end at once is not refreshed without end`() async throws {
+        try await self.house.put(.expired())
+        self.provider.issue(lifetime: .milliseconds(1))
+        try await self.house.withReplica(self.provider) { replica in
+            for _ in 0..<50 {
+                _ = await replica.ask().value
+                self.house.clock.advance(by: .milliseconds(300))
+            }
+            // 15 s: 5 at once, and then one a second.
+            #expect(self.provider.spent.count <= 5 + 15)
+            #expect(self.provider.spent.count >= 5)
+        }
+    }
+
+    @Test func `I7_tokens made for another client are neither used nor spent`() async throws {
+        try await self.house.put(.valid())
+        let other = ScriptedTokenEndpoint(clientID: "other-app")
+        try await self.house.withReplica(other) { replica in
+            let answer = await replica.ask().value
+            let status = await replica.engine.status(of: alice)
+            let forgotten = try await replica.engine.forget(alice)
+            #expect(answer == .error(.reauthorizationRequired))
+            #expect(status?.state == .reauthorizationRequired)
+            #expect(replica.events.isEmpty)
+            #expect(other.spent.isEmpty)
+            #expect(other.revoked.isEmpty)
+            #expect(forgotten.map(\.verdict) == [.unsupported, .unsupported])
+        }
+    }
+
+    @Test func `I16_no token appears in what is logged, thrown or shown`() async throws {
+        let canary = "CANARY-0123456789"
+        try await self.house.withReplica(self.provider) { replica in
+            try await replica.engine.importTokens(Secret(canary), accessToken: Secret(canary), for: alice)
+            self.provider.answer(.notSent(.connectFailed), .dead(.code("invalid_grant")))
+            var shown: [String] = []
+            for _ in 0..<3 {
+                do {
+                    shown.append(String(reflecting: try await replica.engine.pass(for: alice, refused: Generation(1))))
+                } catch {
+                    shown.append(String(reflecting: error))
+                }
+                self.house.clock.advance(by: .seconds(2))
+            }
+            shown.append(String(reflecting: await replica.engine.statuses()))
+            shown.append(String(reflecting: try await replica.engine.forget(alice)))
+            shown.append(String(reflecting: replica.events))
+            shown += self.house.log.lines
+            #expect(shown.count > 8)
+            #expect(shown.allSatisfy { !$0.contains("CANARY") })
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A flight among those of other replicas, and a slow or absent store before anything was spent.
+@Suite struct FlightClaimTests {
+    @Test func `whoever loses the claim uses what the winner brings`() {
+        var bench = FlightBench(.expired())
+        bench.interfere = { bench, step, _ in
+            if step == "claim" { bench.change { $0.claim = FlightBench.others } }
+            if step == "pause" { bench.put(.valid(generation: 2)) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(bench.spent.isEmpty)
+        #expect(bench.steps == ["read", "admit", "claim", "read", "pause", "read"])
+    }
+
+    @Test func `whoever waits for a flight of another that fails shares its backoff`() {
+        var bench = FlightBench(.expired().with { $0.claim = FlightBench.others })
+        bench.interfere = { bench, step, number in
+            guard step == "pause", number > 4 else { return }
+            bench.put(.expired().with { $0.trouble = .sample(retryIn: .seconds(9)) })
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.spent.isEmpty)
+    }
+
+    @Test func `a claim that stands unchanged for its whole time is broken, and its token used once`() {
+        var bench = FlightBench(
+            .expired().with { $0.claim = FlightBench.others },
+            [.ambiguous(.timedOut), .success(.sample())]
+        )
+        var claimed: AccountRecord?
+        bench.interfere = { bench, step, _ in if step == "redeem" { claimed = bench.stored?.record } }
+
+        let outcome = bench.fly()
+
+        #expect(claimed?.claim?.id == FlightBench.claim)
+        #expect(claimed?.trouble?.spent == .maybe)
+        #expect(bench.spent == ["rt-0"])
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(Moment.start.boot.duration(to: bench.now.boot) == .seconds(12))
+    }
+
+    @Test func `a claim that is written anew is not broken`() {
+        var bench = FlightBench(.expired().with { $0.claim = FlightBench.others })
+        bench.interfere = { bench, step, number in
+            guard step == "pause" else { return }
+            if number == 81 { bench.put(.expired().with { $0.claim = FlightBench.others }) }
+            if number == 161 { bench.put(.valid(generation: 2)) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(bench.spent.isEmpty)
+    }
+
+    @Test func `a claim on a token that is still valid is never broken`() {
+        var bench = FlightBench(.valid().with { $0.claim = FlightBench.others })
+        bench.demand = .forced
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.spent.isEmpty)
+        #expect(bench.stored?.record.claim == FlightBench.others)
+    }
+
+    @Test func `when the one more use was under the broken claim, the next comes after a backoff`() {
+        var bench = FlightBench(
+            .expired().with {
+                $0.claim = FlightBench.others
+                $0.trouble = .sample(spent: .maybe, reason: "ambiguous.timed_out")
+            }
+        )
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.spent.isEmpty)
+        #expect(bench.stored?.record.claim == nil)
+        #expect(
+            bench.stored?.record.trouble
+                == .sample(tries: 2, spent: .maybe, retryIn: .seconds(1), reason: "ambiguous.claim_broken")
+        )
+    }
+
+    @Test func `a claim that an earlier flight of this process left behind is broken at once`() {
+        let left = AccountRecord.Claim(boot: FlightBench.boot, id: ClaimID("earlier"), standsFor: .seconds(12))
+        var bench = FlightBench(.expired().with { $0.claim = left }, [.success(.sample())])
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.now == Moment.start)
+    }
+
+    // MARK: - Time
+
+    @Test func `a claim whose write took too long is written anew before anything is sent`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, number in
+            if step == "claim", number == 2 { bench.takes = .milliseconds(3_001) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.steps == ["read", "admit", "claim", "claim", "redeem", "commit"])
+    }
+
+    @Test func `a store that is always too slow gets its claim back, and the refresh token is not touched`() {
+        var bench = FlightBench(.expired())
+        bench.interfere = { bench, step, _ in if step == "claim" { bench.takes = .milliseconds(3_001) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.storeLost)))
+        #expect(bench.spent.isEmpty)
+        #expect(bench.stored?.record == .expired())
+    }
+
+    @Test func `a connection that comes too late is made again under a new claim`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, number in
+            if step == "redeem", number == 3 { bench.takes = .milliseconds(3_001) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.steps == ["read", "admit", "claim", "redeem", "claim", "redeem", "commit"])
+        #expect(bench.spent == ["rt-0"])
+    }
+
+    @Test func `a connection that always comes too late ends as not sent`() {
+        var bench = FlightBench(.expired())
+        bench.interfere = { bench, step, _ in if step == "redeem" { bench.takes = .milliseconds(3_001) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.spent.isEmpty)
+        #expect(bench.stored?.record.trouble?.spent == .no)
+        #expect(bench.stored?.record.trouble?.reason == "not_sent.sending_too_late")
+    }
+
+    @Test func `a second try whose claim was broken meanwhile is not made`() {
+        var bench = FlightBench(.expired(), [.ambiguous(.timedOut)])
+        bench.interfere = { bench, step, number in
+            if step == "claim", number == 4 { bench.change { $0.claim = FlightBench.others } }
+            if step == "pause" { bench.put(.valid(generation: 2)) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(bench.spent == ["rt-0"])
+    }
+
+    // MARK: - The store
+
+    @Test(arguments: [(StoreError.away, PassError.Code.storeLost), (.spoiled, .accountUnreadable)])
+    func `a record that can't be read ends the flight`(failure: StoreError, code: PassError.Code) {
+        var bench = FlightBench(.expired())
+        bench.failure = failure
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(code)))
+        #expect(bench.steps == ["read"])
+    }
+
+    @Test func `a store that can't be written burns no refresh token`() {
+        var bench = FlightBench(.expired())
+        bench.interfere = { bench, step, _ in if step == "claim" { bench.failure = .full } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.storeLost)))
+        #expect(bench.spent.isEmpty)
+    }
+
+    @Test func `a claim whose answer was lost is found and used`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, number in if number == 2 { bench.losesAnswer = true } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.steps == ["read", "admit", "claim", "pause", "read", "redeem", "commit"])
+    }
+
+    @Test func `a claim that lands late, under the second write of it, still is ours`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        var late: AccountVault.Entry?
+        bench.interfere = { bench, step, number in
+            if number == 2 {
+                bench.failure = .away
+                let claim = AccountRecord.Claim(
+                    boot: FlightBench.boot,
+                    id: FlightBench.claim,
+                    standsFor: .seconds(12)
+                )
+                late = AccountVault.Entry(record: .expired().with { $0.claim = claim }, version: Version(2))
+            }
+            // The second write of the claim comes right behind the first.
+            if step == "claim", number > 2, let entry = late {
+                bench.stored = entry
+                late = nil
+            }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.spent == ["rt-0"])
+        #expect(bench.steps == ["read", "admit", "claim", "pause", "read", "claim", "read", "redeem", "commit"])
+    }
+
+    @Test func `a store that never comes back ends the flight before anything is sent`() {
+        var bench = FlightBench(.expired())
+        bench.interfere = { bench, _, number in if number >= 2 { bench.failure = .away } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.storeLost)))
+        #expect(bench.spent.isEmpty)
+    }
+}

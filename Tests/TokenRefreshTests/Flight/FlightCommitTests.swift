@@ -1,0 +1,258 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A success in hand: nothing that happens to the record meanwhile loses it without a reason.
+@Suite struct FlightCommitTests {
+    private static let claim = AccountRecord.Claim(
+        boot: FlightBench.boot,
+        id: FlightBench.claim,
+        standsFor: .seconds(12)
+    )
+
+    struct Interference: CustomTestStringConvertible, Sendable {
+        let name: String
+        let record: AccountRecord?
+        let isCommittedOver: Bool
+
+        var testDescription: String { self.name }
+    }
+
+    static let interferences = [
+        Interference(
+            name: "claimed by another",
+            record: .expired().with { $0.claim = FlightBench.others },
+            isCommittedOver: true
+        ),
+        Interference(
+            name: "sealed anew",
+            record: .expired().with { $0.claim = Self.claim },
+            isCommittedOver: true
+        ),
+        Interference(
+            name: "declared dead",
+            record: .expired().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") },
+            isCommittedOver: true
+        ),
+        Interference(
+            name: "an earlier generation, by a failover",
+            record: .expired(generation: 0),
+            isCommittedOver: true
+        ),
+        Interference(name: "lost by the store", record: nil, isCommittedOver: true),
+        Interference(name: "a later generation", record: .valid(generation: 2), isCommittedOver: false),
+        Interference(
+            name: "another grant",
+            record: .valid(grant: GrantID("new"), generation: 1),
+            isCommittedOver: false
+        ),
+        Interference(
+            name: "forgotten",
+            record: .valid(grant: GrantID("new"), generation: 0).with { $0.tokens = nil },
+            isCommittedOver: false
+        ),
+    ]
+
+    @Test(arguments: interferences)
+    func `I2_a success is committed over everything but another grant or a later generation`(of what: Interference) {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, number in if step == "commit", number == 4 { bench.put(what.record) } }
+
+        let outcome = bench.fly()
+
+        if what.isCommittedOver {
+            #expect(outcome.result == .committed)
+            #expect(outcome.dropped == nil)
+            #expect(bench.stored?.record.generation == Generation(2))
+            #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
+            #expect(bench.stored?.record.claim == nil && bench.stored?.record.trouble == nil)
+        } else {
+            #expect(outcome.result == .settled)
+            #expect(outcome.dropped == .sample())
+            #expect(bench.stored?.record == what.record)
+        }
+    }
+
+    @Test func `I2_a success waits for a store that is away, and stands within 500 ms of its return`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        let back = Moment.start.boot.advanced(by: .seconds(60))
+        bench.interfere = { bench, step, number in
+            let isAway = number >= 4 && bench.now.boot < back && step != "pause"
+            if isAway { bench.failure = number.isMultiple(of: 4) ? .away : .full }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.stored?.record.generation == Generation(2))
+        #expect(back.duration(to: bench.now.boot) <= .milliseconds(500))
+        #expect(bench.spent == ["rt-0"])
+    }
+
+    @Test func `a commit whose answer was lost is found and not made twice`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, _ in if step == "commit" { bench.losesAnswer = true } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(outcome.dropped == nil)
+        #expect(bench.stored?.record.generation == Generation(2))
+        #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit", "pause", "read"])
+    }
+
+    @Test func `an unreadable record is not written over, and the success waits`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, number in
+            if step == "commit", number == 4 { bench.change { $0.claim = FlightBench.others } }
+            if step == "read", number > 4, number < 20 { bench.failure = .spoiled }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+    }
+
+    @Test func `tokens that no store can take are not used, and the refresh token counts as perhaps spent`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, _ in
+            if step == "commit" { bench.failure = StoreError(.invalid, "over 64 KiB") }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.stored?.record.generation == Generation(1))
+        #expect(bench.stored?.record.claim == nil)
+        #expect(bench.stored?.record.trouble?.spent == .maybe)
+    }
+
+    @Test func `a stop that can't wait gives the tokens up, and says so`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, _, number in
+            if number >= 4 { bench.failure = .away }
+            if number >= 30 { bench.stopping = .now }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(outcome.dropped == .sample())
+    }
+
+    @Test func `a graceful stop ends a wait for another's claim, but not a success in hand`() {
+        var waiting = FlightBench(.expired().with { $0.claim = FlightBench.others })
+        waiting.stopping = .graceful
+        var committing = FlightBench(.expired(), [.success(.sample())])
+        committing.stopping = .graceful
+        committing.interfere = { bench, _, number in if (4..<10).contains(number) { bench.failure = .away } }
+
+        let waited = waiting.fly()
+        let committed = committing.fly()
+
+        #expect(waited.result == .failed(.any(.refreshFailed)))
+        #expect(waiting.steps == ["read", "pause"])
+        #expect(committed.result == .committed)
+    }
+
+    // MARK: - Dead, and writing back
+
+    @Test func `I12_a grant that the provider calls dead is used in the generation that the store has by then`() {
+        var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
+        bench.interfere = { bench, step, number in if step == "read", number == 4 { bench.put(.valid(generation: 2)) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(!outcome.declaredDead)
+        #expect(bench.stored?.record == .valid(generation: 2))
+    }
+
+    @Test func `I12_a later generation that has expired too is refreshed in turn`() {
+        var bench = FlightBench(.expired(), [.dead(.code("invalid_grant")), .success(.sample(2))])
+        bench.interfere = { bench, step, number in
+            guard step == "read", number == 4 else { return }
+            bench.put(.expired(generation: 2).with { $0.tokens?.refreshToken = Secret("rt-1") })
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.spent == ["rt-0", "rt-1"])
+        #expect(bench.stored?.record.generation == Generation(3))
+    }
+
+    @Test func `I12_nothing is declared dead while the store can't be read again`() {
+        var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
+        bench.interfere = { bench, _, number in if number >= 4 { bench.failure = .away } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.storeLost)))
+        #expect(!outcome.declaredDead)
+        #expect(bench.stored?.record.trouble == nil)
+    }
+
+    @Test func `I12_a replica that has broken the claim finds out itself whether the grant is dead`() {
+        var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
+        bench.interfere = { bench, step, number in
+            if step == "read", number == 4 { bench.change { $0.claim = FlightBench.others } }
+            if step == "pause" { bench.put(.valid(generation: 2)) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(!outcome.declaredDead)
+    }
+
+    @Test func `a dead grant is declared once`() {
+        var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
+        bench.interfere = { bench, step, number in
+            guard step == "read", number == 4 else { return }
+            bench.put(.expired().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") })
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.reauthorizationRequired)))
+        #expect(!outcome.declaredDead)
+    }
+
+    @Test func `a write back whose answer was lost is found`() {
+        var bench = FlightBench(.expired(), [.notSent(.connectFailed)])
+        bench.interfere = { bench, step, _ in if step == "write back" { bench.losesAnswer = true } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.stored?.record.trouble?.tries == 1)
+        #expect(bench.steps.filter { $0 == "write back" }.count == 1)
+    }
+
+    @Test func `a write back does not undo an import`() {
+        let imported = AccountRecord.valid(grant: GrantID("new"))
+        var bench = FlightBench(.expired(), [.refused(.noKnownReason)])
+        bench.interfere = { bench, step, _ in if step == "write back" { bench.put(imported) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(bench.stored?.record == imported)
+    }
+
+    @Test func `a write back does not touch the claim of who broke ours`() {
+        var bench = FlightBench(.expired(), [.notSent(.connectFailed)])
+        bench.interfere = { bench, step, _ in
+            if step == "write back" { bench.change { $0.claim = FlightBench.others } }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.stored?.record.claim == FlightBench.others)
+        #expect(bench.stored?.record.trouble == nil)
+    }
+}

@@ -1,0 +1,288 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// One flight on its own, and what it makes of the record and of the provider's answers.
+@Suite struct FlightTests {
+    private static let refresh = ["read", "admit", "claim", "redeem", "commit"]
+
+    @Test func `an expired token is claimed, redeemed and committed`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.steps == Self.refresh)
+        #expect(bench.spent == ["rt-0"])
+        let record = bench.stored?.record
+        #expect(record?.generation == Generation(2))
+        #expect(record?.grant == GrantID("g"))
+        #expect(record?.stamp == Epoch(7))
+        #expect(record?.tokens?.accessToken == Secret("at-1"))
+        #expect(record?.tokens?.refreshToken == Secret("rt-1"))
+        #expect(record?.refreshedAt == Moment.start.wall)
+        #expect(record?.claim == nil && record?.trouble == nil)
+        #expect(outcome.sight?.freshness.usableUntil == Moment.start.boot.advanced(by: .seconds(3_600)))
+        #expect(outcome.sight?.entry == bench.stored)
+    }
+
+    @Test func `the claim says whose it is and for how long, and leaves the tokens where they are`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        var claimed: AccountRecord?
+        bench.interfere = { bench, step, _ in if step == "redeem" { claimed = bench.stored?.record } }
+
+        _ = bench.fly()
+
+        let claim = AccountRecord.Claim(boot: FlightBench.boot, id: FlightBench.claim, standsFor: .seconds(12))
+        #expect(claimed == AccountRecord.expired().with { $0.claim = claim })
+    }
+
+    @Test func `the old refresh token, its end and the scopes stay where the provider sends none`() {
+        let old = AccountRecord.expired().with {
+            $0.tokens?.refreshLifetime = .seconds(10_000)
+            $0.tokens?.scopes = ["read"]
+        }
+        var bench = FlightBench(old, [.success(.sample(rotates: false))])
+
+        _ = bench.fly()
+
+        let tokens = bench.stored?.record.tokens
+        #expect(tokens?.refreshToken == Secret("rt-0"))
+        // 7,200 s of it are over.
+        #expect(tokens?.refreshLifetime == .seconds(2_800))
+        #expect(tokens?.scopes == ["read"])
+    }
+
+    @Test func `a valid token in the store is used without a claim`() {
+        var bench = FlightBench(.valid())
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(bench.steps == ["read"])
+    }
+
+    @Test(arguments: [
+        (AccountRecord?.none, PassError.Code.accountEmpty),
+        (AccountRecord.valid().with { $0.tokens = nil }, .accountEmpty),
+        (.expired().with { $0.binding.clientID = "other" }, .reauthorizationRequired),
+        (.expired().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
+        (.expired().with { $0.trouble = .sample(retryIn: .seconds(5)) }, .refreshFailed),
+    ])
+    func `nothing is claimed or sent where it can't help`(record: AccountRecord?, code: PassError.Code) {
+        var bench = FlightBench(record)
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(code)))
+        #expect(bench.steps == ["read"])
+    }
+
+    @Test func `a process that may not send claims nothing`() {
+        var bench = FlightBench(.expired())
+        bench.refusal = .any(.providerConfig)
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.providerConfig)))
+        #expect(bench.steps == ["read", "admit"])
+        #expect(bench.stored?.version == Version(1))
+    }
+
+    @Test func `a refused token is refreshed although it is valid`() {
+        var bench = FlightBench(.valid(), [.success(.sample())])
+        bench.demand = Demand(refused: TokenMark(grant: GrantID("g"), generation: Generation(1)))
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+    }
+
+    @Test func `a later generation than the refused one is used as it is`() {
+        var bench = FlightBench(.valid(generation: 2))
+        bench.demand = Demand(refused: TokenMark(grant: GrantID("g"), generation: Generation(1)))
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .settled)
+        #expect(bench.spent.isEmpty)
+    }
+
+    @Test func `a forced refresh goes through a backoff`() {
+        var bench = FlightBench(
+            .valid().with { $0.trouble = .sample(retryIn: .seconds(30)) },
+            [.success(.sample())]
+        )
+        bench.demand = .forced
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+    }
+
+    // MARK: - What the provider says
+
+    struct Consequence: CustomTestStringConvertible, Sendable {
+        let name: String
+        let verdicts: [TokenVerdict]
+        let steps: [String]
+        let code: PassError.Code
+        let trouble: AccountRecord.Trouble
+        let lesson: ProviderHold.Lesson
+
+        var testDescription: String { self.name }
+    }
+
+    static let consequences = [
+        Consequence(
+            name: "dead",
+            verdicts: [.dead(.code("invalid_grant"))],
+            steps: ["read", "admit", "claim", "redeem", "read", "write back"],
+            code: .reauthorizationRequired,
+            trouble: .sample(dead: true, reason: "invalid_grant"),
+            lesson: .accepted
+        ),
+        Consequence(
+            name: "config",
+            verdicts: [.config(.code("invalid_client"))],
+            steps: ["read", "admit", "claim", "redeem", "write back"],
+            code: .providerConfig,
+            trouble: .sample(reason: "config.invalid_client"),
+            lesson: .refused
+        ),
+        Consequence(
+            name: "account config",
+            verdicts: [.accountConfig(.code("invalid_scope"))],
+            steps: ["read", "admit", "claim", "redeem", "write back"],
+            code: .providerConfig,
+            trouble: .sample(retryIn: .seconds(30), reason: "account_config.invalid_scope"),
+            lesson: .accepted
+        ),
+        Consequence(
+            name: "throttled",
+            verdicts: [.throttled(retryAfter: .seconds(17))],
+            steps: ["read", "admit", "claim", "redeem", "write back"],
+            code: .refreshFailed,
+            trouble: .sample(retryIn: .seconds(17), reason: "throttled"),
+            lesson: .nothing
+        ),
+        Consequence(
+            name: "not sent",
+            verdicts: [.notSent(.connectFailed)],
+            steps: ["read", "admit", "claim", "redeem", "write back"],
+            code: .refreshFailed,
+            trouble: .sample(retryIn: .milliseconds(500), reason: "not_sent.connect_failed"),
+            lesson: .nothing
+        ),
+        Consequence(
+            name: "refused",
+            verdicts: [.refused(.noKnownReason)],
+            steps: ["read", "admit", "claim", "redeem", "write back"],
+            code: .refreshFailed,
+            trouble: .sample(retryIn: .seconds(75), reason: "refused.no_known_reason"),
+            lesson: .nothing
+        ),
+        Consequence(
+            name: "ambiguous twice",
+            verdicts: [.ambiguous(.timedOut), .ambiguous(.serverError)],
+            steps: ["read", "admit", "claim", "redeem", "claim", "redeem", "write back"],
+            code: .refreshFailed,
+            trouble: .sample(spent: .maybe, retryIn: .milliseconds(500), reason: "ambiguous.server_error"),
+            lesson: .nothing
+        ),
+        Consequence(
+            name: "ambiguous, then dead",
+            verdicts: [.ambiguous(.timedOut), .dead(.code("invalid_grant"))],
+            steps: ["read", "admit", "claim", "redeem", "claim", "redeem", "read", "write back"],
+            code: .reauthorizationRequired,
+            trouble: .sample(spent: .maybe, dead: true, reason: "invalid_grant"),
+            lesson: .accepted
+        ),
+        Consequence(
+            name: "ambiguous, then not sent: still maybe spent",
+            verdicts: [.ambiguous(.timedOut), .notSent(.connectFailed)],
+            steps: ["read", "admit", "claim", "redeem", "claim", "redeem", "write back"],
+            code: .refreshFailed,
+            trouble: .sample(tries: 1, spent: .maybe, retryIn: .milliseconds(500), reason: "not_sent.connect_failed"),
+            lesson: .nothing
+        ),
+        Consequence(
+            name: "conflict twice",
+            verdicts: [.conflict(.code("invalid_request")), .conflict(.code("invalid_request"))],
+            steps: ["read", "admit", "claim", "redeem", "read", "claim", "redeem", "write back"],
+            code: .refreshFailed,
+            trouble: .sample(retryIn: .seconds(75), reason: "refused.invalid_request"),
+            lesson: .accepted
+        ),
+    ]
+
+    @Test(arguments: consequences)
+    func `an answer without tokens is written into the record and the claim goes`(expected: Consequence) {
+        var bench = FlightBench(.expired(), expected.verdicts)
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(expected.code)))
+        #expect(bench.steps == expected.steps)
+        #expect(bench.stored?.record == AccountRecord.expired().with { $0.trouble = expected.trouble })
+        #expect(outcome.sight?.entry == bench.stored)
+        #expect(outcome.lesson == expected.lesson)
+        #expect(outcome.declaredDead == expected.trouble.dead)
+    }
+
+    @Test(arguments: [
+        [TokenVerdict.ambiguous(.timedOut), .success(.sample())],
+        [.conflict(.code("invalid_request")), .success(.sample())],
+    ])
+    func `the one second try may bring the tokens`(verdicts: [TokenVerdict]) {
+        var bench = FlightBench(.expired(), verdicts)
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.spent == ["rt-0", "rt-0"])
+        #expect(outcome.uses == 2)
+        #expect(bench.stored?.record.trouble == nil)
+    }
+
+    @Test func `before the second try the record says that the token may be spent`() {
+        var bench = FlightBench(.expired(), [.ambiguous(.timedOut), .success(.sample())])
+        var spent: [AccountRecord.Trouble.Spent?] = []
+        bench.interfere = { bench, step, _ in
+            if step == "redeem" { spent.append(bench.stored?.record.trouble?.spent) }
+        }
+
+        _ = bench.fly()
+
+        #expect(spent == [nil, .maybe])
+    }
+
+    @Test func `a token that may be spent is used once more in all, then once per backoff`() {
+        let record = AccountRecord.expired().with {
+            $0.trouble = .sample(tries: 3, spent: .maybe, reason: "ambiguous.timed_out")
+        }
+        var bench = FlightBench(record, [.ambiguous(.timedOut), .success(.sample())])
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.spent == ["rt-0"])
+        #expect(bench.stored?.record.trouble?.tries == 4)
+        #expect(bench.stored?.record.trouble?.retryIn == .seconds(4))
+    }
+
+    @Test func `the third refusal in a row ends the grant`() {
+        let record = AccountRecord.expired().with {
+            $0.trouble = .sample(tries: 2, reason: "refused.no_known_reason")
+        }
+        var bench = FlightBench(record, [.refused(.noKnownReason)])
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.reauthorizationRequired)))
+        #expect(outcome.declaredDead)
+        #expect(bench.stored?.record.trouble?.dead == true)
+    }
+}

@@ -1,0 +1,62 @@
+import Testing
+import TokenModel
+import TokenRefresh
+
+@Suite struct FreshnessTests {
+    private let now = Moment.start
+
+    @Test func `a token this process received is good for its lifetime and no longer`() {
+        let tokens = TokenSet.sample(lifetime: .seconds(60))
+
+        let freshness = Freshness.judge(tokens, receipt: .here(at: self.now.boot), now: self.now)
+
+        #expect(freshness.isUsable(at: self.now.boot.advanced(by: .seconds(60) - .nanoseconds(1))))
+        #expect(!freshness.isUsable(at: self.now.boot.advanced(by: .seconds(60))))
+        #expect(!freshness.isDoubtful)
+    }
+
+    @Test func `I21_a wall clock set back by a year gives a token received here not a second more`() {
+        let tokens = TokenSet.sample(lifetime: .seconds(60))
+        let jumped = Moment(boot: self.now.boot, wall: self.now.wall.advanced(by: .seconds(-31_536_000)))
+
+        let freshness = Freshness.judge(tokens, receipt: .here(at: self.now.boot), now: jumped)
+
+        #expect(freshness.usableUntil == self.now.boot.advanced(by: .seconds(60)))
+    }
+
+    @Test(arguments: [
+        (age: Duration.seconds(0), lifetime: Duration.seconds(3_600), left: Duration.seconds(3_600), doubtful: false),
+        (.seconds(600), .seconds(3_600), .seconds(3_000), false),
+        (.seconds(3_600), .seconds(3_600), .zero, false),
+        // A writer whose clock runs ahead: believed up to 5 min, but never for more than the lifetime.
+        (.seconds(-300), .seconds(3_600), .seconds(3_600), false),
+        (.seconds(-301), .seconds(3_600), .seconds(3_600), true),
+        (.seconds(-31_536_000), .seconds(3_600), .seconds(3_600), true),
+        // The oldest receipt that is believed, and one older than any lifetime.
+        (.seconds(86_400), .seconds(86_400), .zero, false),
+        (.seconds(86_401), .seconds(90_000), .seconds(-1), true),
+        (.seconds(0), .seconds(31_536_000), .seconds(86_400), false),
+        (.seconds(0), .seconds(-5), .zero, false),
+    ])
+    func `a stored end is counted from now, and doubted where its receipt can't be right`(
+        age: Duration,
+        lifetime: Duration,
+        left: Duration,
+        doubtful: Bool
+    ) {
+        let tokens = TokenSet.sample(receivedAt: self.now.wall.advanced(by: .zero - age), lifetime: lifetime)
+
+        let freshness = Freshness.judge(tokens, receipt: .stored, now: self.now)
+
+        #expect(freshness.usableUntil == self.now.boot.advanced(by: left))
+        #expect(freshness.isDoubtful == doubtful)
+    }
+
+    @Test func `without an access token nothing is usable`() {
+        var tokens = TokenSet.sample()
+        tokens.accessToken = nil
+
+        #expect(Freshness.judge(tokens, receipt: .stored, now: self.now).usableUntil == nil)
+        #expect(Freshness.judge(nil, receipt: .stored, now: self.now).usableUntil == nil)
+    }
+}

@@ -1,0 +1,79 @@
+import Synchronization
+import TokenModel
+import TokenStorage
+
+/// A memory store that a test can take away, make unwritable, spoil, or silence.
+final class FaultyTokenStore: TokenStore {
+    enum Fault: Sendable {
+        case none
+        /// Reads and writes fail.
+        case away
+        /// Writes fail.
+        case full
+    }
+
+    private struct State {
+        var fault = Fault.none
+        var spoiled: Set<RecordKey> = []
+        var refusedWrites = 0
+    }
+
+    private let store = MemoryTokenStore()
+    private let state = Mutex(State())
+    private let isSilent: Bool
+
+    /// - Parameter isSilent: gives no hints of changes.
+    init(isSilent: Bool = false) {
+        self.isSilent = isSilent
+    }
+
+    var refusedWrites: Int { self.state.withLock { $0.refusedWrites } }
+
+    func become(_ fault: Fault) {
+        self.state.withLock { $0.fault = fault }
+    }
+
+    /// Flips a bit of what is read at `key`.
+    func spoil(_ key: RecordKey) {
+        self.state.withLock { _ = $0.spoiled.insert(key) }
+    }
+
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        let (fault, isSpoiled) = self.state.withLock { ($0.fault, $0.spoiled.contains(key)) }
+        if case .away = fault { throw .away }
+        guard let record = try await self.store.read(key), isSpoiled else { return try await self.store.read(key) }
+        var bytes = record.value.bytes
+        bytes[bytes.count / 2] ^= 1
+        return StoredRecord(version: record.version, value: SealedBytes(bytes: bytes))
+    }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        let fault = self.state.withLock { state in
+            if case .none = state.fault {} else { state.refusedWrites += 1 }
+            return state.fault
+        }
+        switch fault {
+        case .none: try await self.store.write(value, at: key, as: version, expecting: expecting)
+        case .away: throw .away
+        case .full: throw .full
+        }
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try await self.store.remove(key, expecting: expecting)
+    }
+
+    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+        try await self.store.keys(under: prefix, after: after, limit: limit)
+    }
+
+    func changes() -> AsyncStream<RecordKey> {
+        if self.isSilent { return AsyncStream { _ in } }
+        return self.store.changes()
+    }
+}

@@ -1,0 +1,140 @@
+import OAuth
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Performs a flight without any concurrency: one record, a script of verdicts, a moment that the test moves, and a
+/// place to interfere before each step.
+struct FlightBench {
+    /// What stands in the store.
+    var stored: AccountVault.Entry?
+    var now = Moment.start
+    var verdicts: [TokenVerdict]
+    var demand = Demand.usable
+    var timeout = Duration.seconds(8)
+    /// Ends the flight by a stop, at its next pause.
+    var stopping = Stopping.no
+    /// What the admission says.
+    var refusal: PassError?
+    /// Called before each step, with its name and how many steps went before.
+    var interfere: ((inout FlightBench, _ step: String, _ number: Int) -> Void)?
+    /// Taken by the next read or write in place of what it would do.
+    var failure: StoreError?
+    /// The next write stands, and its answer is lost.
+    var losesAnswer = false
+    /// How long the next step takes.
+    var takes = Duration.zero
+
+    private(set) var steps: [String] = []
+    private(set) var spent: [String] = []
+
+    static let boot = BootID("me")
+    static let claim = ClaimID("mine")
+
+    init(_ record: AccountRecord?, _ verdicts: [TokenVerdict] = []) {
+        self.stored = record.map { AccountVault.Entry(record: $0, version: Version(1)) }
+        self.verdicts = verdicts
+    }
+
+    /// The claim of another replica, standing for 12 s.
+    static let others = AccountRecord.Claim(boot: BootID("other"), id: ClaimID("theirs"), standsFor: .seconds(12))
+
+    /// Puts a record into the store as another writer does.
+    mutating func put(_ record: AccountRecord?) {
+        self.stored = record.map {
+            AccountVault.Entry(record: $0, version: self.stored?.version.next ?? Version(1))
+        }
+    }
+
+    /// Changes what is in the store as another writer does.
+    mutating func change(_ change: (inout AccountRecord) -> Void) {
+        guard let record = self.stored?.record else { return }
+        self.put(record.with(change))
+    }
+
+    mutating func fly(after sight: Sight? = nil) -> FlightOutcome {
+        let plan = FlightPlan(
+            account: alice,
+            binding: .acme,
+            timeout: self.timeout,
+            boot: Self.boot,
+            claim: Self.claim,
+            demand: self.demand,
+            jitter: 1
+        )
+        var flight = Flight(plan, sight: sight)
+        var action = flight.begin()
+        while self.steps.count < 500 {
+            let name = Self.name(action)
+            self.interfere?(&self, name, self.steps.count)
+            self.steps.append(name)
+            let startedAt = self.now.boot
+            self.now = self.now.advanced(by: self.takes)
+            self.takes = .zero
+            switch action {
+            case .read:
+                action = flight.didRead(self.read(), now: self.now)
+            case .admit:
+                action = flight.didAdmit(self.refusal, now: self.now)
+            case .write(let record, let expecting):
+                action = flight.didWrite(self.write(record, expecting), sentAt: startedAt, now: self.now)
+            case .redeem(let refreshToken, let sendBy):
+                action = flight.didRedeem(self.redeem(refreshToken, by: sendBy), now: self.now)
+            case .pause(let until):
+                self.now = self.now.advanced(by: self.now.boot.duration(to: until))
+                action = flight.didPause(self.stopping)
+            case .end(let outcome):
+                self.steps.removeLast()
+                return outcome
+            }
+        }
+        return FlightOutcome(.failed(PassError(.overloaded, "the flight never ended")), sight: nil)
+    }
+
+    private mutating func read() -> Result<AccountVault.Entry?, StoreError> {
+        defer { self.failure = nil }
+        return self.failure.map { .failure($0) } ?? .success(self.stored)
+    }
+
+    private mutating func write(_ record: AccountRecord, _ expecting: Version?) -> Result<Version, StoreError> {
+        defer {
+            self.failure = nil
+            self.losesAnswer = false
+        }
+        if let failure { return .failure(failure) }
+        guard self.stored?.version == expecting else { return .failure(.conflict(nil)) }
+        let version = expecting?.next ?? .first
+        self.stored = AccountVault.Entry(record: record, version: version)
+        return self.losesAnswer ? .failure(.away) : .success(version)
+    }
+
+    private mutating func redeem(_ refreshToken: Secret, by sendBy: BootInstant) -> TokenVerdict {
+        guard self.now.boot <= sendBy else { return .notSent(.sendingTooLate) }
+        self.spent.append(refreshToken.text)
+        return self.verdicts.isEmpty ? .refused(.code("not_in_the_script")) : self.verdicts.removeFirst()
+    }
+
+    private static func name(_ action: FlightAction) -> String {
+        switch action {
+        case .read: "read"
+        case .admit: "admit"
+        case .write(let record, _) where record.claim != nil: "claim"
+        case .write(let record, _) where record.trouble != nil: "write back"
+        case .write: "commit"
+        case .redeem: "redeem"
+        case .pause: "pause"
+        case .end: "end"
+        }
+    }
+}
+
+extension StoreError {
+    static let away = StoreError(.unreachable, "the store is away")
+    static let full = StoreError(.unwritable, "the disk is full")
+    static let spoiled = StoreError(.unreadable, "a bit has flipped")
+}
+
+extension PassError {
+    /// Any error of this code: errors are equal by code.
+    static func any(_ code: Code) -> PassError { PassError(code, "") }
+}

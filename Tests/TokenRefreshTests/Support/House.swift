@@ -1,0 +1,108 @@
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// One store and one clock, and the replicas that share them.
+struct House: Sendable {
+    let clock = ManualClock()
+    let store: FaultyTokenStore
+    let vault: AccountVault
+    let log = CapturedLog()
+
+    init(store: FaultyTokenStore = FaultyTokenStore()) {
+        self.store = store
+        self.vault = AccountVault(
+            store: store,
+            keyRing: KeyRing(current: .random()),
+            storeID: StoreID.random()
+        )
+    }
+
+    /// Puts a record there as another process does.
+    func put(_ record: AccountRecord, for account: AccountID = alice) async throws {
+        let current = try await self.vault.read(account)
+        _ = try await self.vault.write(record, for: account, expecting: current?.version)
+    }
+
+    func record(of account: AccountID = alice) async throws -> AccountRecord? {
+        try await self.vault.read(account)?.record
+    }
+
+    /// Runs a replica for as long as `body` does.
+    @discardableResult
+    func withReplica<Result: Sendable>(
+        _ endpoint: ScriptedTokenEndpoint,
+        accounts: [AccountID] = [alice],
+        limits: RefreshLimits = RefreshLimits(),
+        _ body: (Replica) async throws -> Result
+    ) async throws -> Result {
+        let clock = self.clock
+        let events = EventList()
+        let engine = RefreshEngine(
+            plans: accounts.map { AccountPlan(account: $0, provider: acme, endpoint: endpoint) },
+            vault: self.vault,
+            boot: .random(),
+            limits: limits,
+            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            logger: self.log.logger(),
+            random: { 1 },
+            onPass: { events.append($0) }
+        )
+        let running = Task { await engine.run() }
+        let replica = Replica(engine: engine, running: running, eventList: events)
+        do {
+            let result = try await body(replica)
+            running.cancel()
+            endpoint.release()
+            await running.value
+            return result
+        } catch {
+            running.cancel()
+            endpoint.release()
+            await running.value
+            throw error
+        }
+    }
+}
+
+/// The events a replica told its slots, in order.
+final class EventList: Sendable {
+    private let events = Mutex<[PassEvent]>([])
+    var all: [PassEvent] { self.events.withLock { $0 } }
+    func append(_ event: PassEvent) { self.events.withLock { $0.append(event) } }
+}
+
+/// One engine and the task that runs it.
+struct Replica: Sendable {
+    let engine: RefreshEngine
+    let running: Task<Void, Never>
+    fileprivate let eventList: EventList
+
+    var events: [PassEvent] { self.eventList.all }
+
+    /// Asks in a task of its own.
+    func ask(_ account: AccountID = alice, refused: Generation? = nil) -> Task<Answer, Never> {
+        let engine = self.engine
+        return Task {
+            do throws(PassError) {
+                return .pass(try await engine.pass(for: account, refused: refused))
+            } catch {
+                return .error(error.code)
+            }
+        }
+    }
+}
+
+/// What came of asking for a pass.
+enum Answer: Equatable, Sendable {
+    case pass(Pass)
+    case error(PassError.Code)
+
+    var generation: Generation? {
+        if case .pass(let pass) = self { return pass.generation }
+        return nil
+    }
+}

@@ -1,0 +1,113 @@
+import OAuth
+import ProviderClient
+import Synchronization
+import TokenModel
+
+/// A provider in this process: it rotates refresh tokens, each good for one use, unless a script says otherwise.
+///
+/// It can hold its answers back, after the rotation has happened, until a test lets them go.
+final class ScriptedTokenEndpoint: TokenEndpoint {
+    private struct State {
+        var live = "rt-0"
+        var issued = 0
+        var lifetime = Duration.seconds(3_600)
+        var script: [TokenVerdict] = []
+        var spent: [String] = []
+        var atOnce = 0
+        var mostAtOnce = 0
+        var isHolding = false
+        var held: [CheckedContinuation<Void, Never>] = []
+        var revoked: [String] = []
+        var revocation = RevocationVerdict.revoked
+    }
+
+    let binding: EndpointBinding
+    let timeout = Duration.seconds(8)
+    private let state = Mutex(State())
+    private let whileConnecting: @Sendable () -> Void
+
+    /// - Parameter whileConnecting: called before the refresh token would be sent.
+    init(clientID: String = "my-app", whileConnecting: @escaping @Sendable () -> Void = {}) {
+        self.binding = EndpointBinding(tokenEndpointOrigin: origin, clientID: clientID)
+        self.whileConnecting = whileConnecting
+    }
+
+    /// Refresh tokens as they arrived.
+    var spent: [String] { self.state.withLock { $0.spent } }
+    /// The most exchanges that were under way at the same time.
+    var mostAtOnce: Int { self.state.withLock { $0.mostAtOnce } }
+    var heldCount: Int { self.state.withLock { $0.held.count } }
+    var revoked: [String] { self.state.withLock { $0.revoked } }
+
+    /// Answers the next exchanges with `verdicts`, before it goes back to rotating.
+    func answer(_ verdicts: TokenVerdict...) {
+        self.state.withLock { $0.script += verdicts }
+    }
+
+    /// How long the tokens live that are issued from now on.
+    func issue(lifetime: Duration) {
+        self.state.withLock { $0.lifetime = lifetime }
+    }
+
+    func answerRevocations(_ verdict: RevocationVerdict) {
+        self.state.withLock { $0.revocation = verdict }
+    }
+
+    /// Keeps the answers of exchanges that begin from now on.
+    func hold() {
+        self.state.withLock { $0.isHolding = true }
+    }
+
+    /// Lets all answers go.
+    func release() {
+        let held = self.state.withLock { state in
+            defer { state.held = [] }
+            state.isHolding = false
+            return state.held
+        }
+        for answer in held { answer.resume() }
+    }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        self.whileConnecting()
+        guard mayStillSend() else { return .notSent(.sendingTooLate) }
+        let verdict = self.state.withLock { state in
+            state.atOnce += 1
+            state.mostAtOnce = max(state.mostAtOnce, state.atOnce)
+            return Self.judge(refreshToken.text, in: &state)
+        }
+        await self.rest()
+        self.state.withLock { $0.atOnce -= 1 }
+        return verdict
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        self.state.withLock { state in
+            state.revoked.append(token.text)
+            return state.revocation
+        }
+    }
+
+    private func rest() async {
+        await withCheckedContinuation { continuation in
+            let isHeld = self.state.withLock { state in
+                if state.isHolding { state.held.append(continuation) }
+                return state.isHolding
+            }
+            if !isHeld { continuation.resume() }
+        }
+    }
+
+    private static func judge(_ refreshToken: String, in state: inout State) -> TokenVerdict {
+        state.spent.append(refreshToken)
+        if !state.script.isEmpty { return state.script.removeFirst() }
+        guard refreshToken == state.live else { return .dead(.code("invalid_grant")) }
+        state.issued += 1
+        state.live = "rt-\(state.issued)"
+        return .success(.sample(state.issued, lifetime: state.lifetime))
+    }
+}

@@ -1,0 +1,76 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+@Suite struct SetbackTests {
+    @Test(arguments: [
+        (0, Duration.milliseconds(500)), (1, .seconds(1)), (2, .seconds(2)), (5, .seconds(16)), (6, .seconds(30)),
+        (60, .seconds(30)), (Int.max, .seconds(30)),
+    ])
+    func `an outage backs off from 0.5 s to 30 s, with full jitter`(before: Int, longest: Duration) {
+        let previous = before == 0 ? nil : AccountRecord.Trouble.sample(tries: before, reason: "ambiguous.timed_out")
+        let setback = Setback.notSent(.connectFailed)
+
+        let most = setback.trouble(after: previous, spent: .no, jitter: 1)
+        let half = setback.trouble(after: previous, spent: .no, jitter: 0.5)
+        let least = setback.trouble(after: previous, spent: .no, jitter: 0)
+
+        #expect(most.retryIn == longest)
+        #expect(half.retryIn == longest / 2)
+        #expect(least.retryIn == .zero)
+        #expect(!most.dead)
+    }
+
+    @Test func `three refusals in a row, within 5 min, end the grant`() {
+        var trouble: AccountRecord.Trouble?
+        var waits: [Duration] = []
+        for _ in 0..<3 {
+            let next = Setback.refused(.noKnownReason).trouble(after: trouble, spent: .no, jitter: 1)
+            if !next.dead { waits.append(next.retryIn) }
+            trouble = next
+        }
+        #expect(waits == [.seconds(75), .seconds(150)])
+        #expect(trouble?.dead == true)
+        #expect(trouble?.reason == "refused.no_known_reason")
+    }
+
+    @Test func `a refusal after an outage is the first refusal`() {
+        let outage = AccountRecord.Trouble.sample(tries: 40, reason: "not_sent.connect_failed")
+        let trouble = Setback.refused(.noKnownReason).trouble(after: outage, spent: .no, jitter: 1)
+        #expect(trouble.tries == 1)
+        #expect(!trouble.dead)
+    }
+
+    @Test(arguments: [
+        (Setback.config(.code("invalid_client")), Duration.zero, false, "config.invalid_client"),
+        (.accountConfig(.code("invalid_scope")), .seconds(30), false, "account_config.invalid_scope"),
+        (.throttled(retryAfter: .seconds(17)), .seconds(17), false, "throttled"),
+        (.ambiguous(.timedOut), .milliseconds(500), false, "ambiguous.timed_out"),
+        (.claimBroken, .milliseconds(500), false, "ambiguous.claim_broken"),
+        (.dead(.code("invalid_grant")), .zero, true, "invalid_grant"),
+    ])
+    func `each setback leaves its wait and its reason`(setback: Setback, wait: Duration, dead: Bool, reason: String) {
+        let trouble = setback.trouble(after: nil, spent: .maybe, jitter: 1)
+        #expect(trouble == .sample(tries: 1, spent: .maybe, retryIn: wait, dead: dead, reason: reason))
+    }
+
+    @Test(arguments: [
+        ("not_sent.connect_failed", false, PassError.Code.refreshFailed),
+        ("ambiguous.timed_out", false, .refreshFailed),
+        ("throttled", false, .refreshFailed),
+        ("refused.no_known_reason", false, .refreshFailed),
+        ("refused.no_known_reason", true, .reauthorizationRequired),
+        ("invalid_grant", true, .reauthorizationRequired),
+        ("config.invalid_client", false, .providerConfig),
+        ("account_config.invalid_scope", false, .providerConfig),
+        ("something.else", false, .refreshFailed),
+        ("", false, .refreshFailed),
+    ])
+    func `callers are told what a record's trouble means for them`(reason: String, dead: Bool, code: PassError.Code) {
+        let error = PassError(.sample(dead: dead, reason: reason), of: alice, retryAfter: .seconds(3))
+        #expect(error.code == code)
+        #expect(error.message.contains("alice"))
+    }
+}

@@ -1,0 +1,21 @@
+import TestKit
+import Testing
+import TokenStorageSQLite
+
+struct SQLiteTokenStoreContractTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    @Test(arguments: TokenStoreContract.clauses)
+    func `it keeps the contract of stores`(clause: TokenStoreContract.Clause) async throws {
+        let path = self.directory.path(of: "store.db")
+        let subject = TokenStoreContract.Subject(
+            store: try await SQLiteTokenStore.open(at: path),
+            other: try await SQLiteTokenStore.open(at: path)
+        )
+        try await clause.check(subject)
+    }
+}

@@ -1,0 +1,120 @@
+import Dispatch
+import GRDB
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+import TokenStorageSQLite
+
+struct SQLiteTokenStoreLockTests {
+    private let directory: TemporaryDirectory
+    private let store: SQLiteTokenStore
+    private let other: DatabaseQueue
+    private let key = RecordKey.account("alice")
+
+    init() async throws {
+        self.directory = try TemporaryDirectory()
+        let path = self.directory.path(of: "store.db")
+        self.store = try await SQLiteTokenStore.open(at: path)
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        self.other = try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    private func lock() async throws {
+        try await self.other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    }
+
+    private func unlock() async throws {
+        try await self.other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+    }
+
+    /// Well above the two seconds a store has, for slow machines, and below what a queue of waits would take.
+    private static let limit = Duration.seconds(10)
+
+    /// Ends a transaction from another thread, as soon as somebody had the time to wait for it.
+    private func commitSoon(_ holder: DatabaseQueue) {
+        DispatchQueue(label: "committing").asyncAfter(deadline: .now() + .milliseconds(100)) {
+            holder.asyncWriteWithoutTransaction { database in try? database.execute(sql: "COMMIT") }
+        }
+    }
+
+    @Test func `while another process holds the lock all writes fail in time, and reads go on`() async throws {
+        try await TokenStoreContract.countUp(self.key, in: self.store)
+        try await self.lock()
+
+        let start = ContinuousClock.now
+        let failures = await withTaskGroup { group in
+            for number in 0..<8 {
+                group.addTask { () -> StoreError? in
+                    do throws(StoreError) {
+                        let key = RecordKey.account(String(number))
+                        try await self.store.write(SealedBytes(bytes: [1]), at: key, as: .first, expecting: nil)
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+            }
+            group.addTask { (try? await self.store.read(self.key)) == nil ? StoreError(.unreadable, "no read") : nil }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+
+        #expect(failures.count { $0?.code == .unreachable } == 8)
+        #expect(failures.count { $0 == nil } == 1)
+        #expect(.now - start < Self.limit)
+    }
+
+    @Test func `a store that comes back takes writes again`() async throws {
+        try await self.lock()
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await self.store.write(SealedBytes(bytes: [1]), at: self.key, as: .first, expecting: nil)
+        }
+
+        try await self.unlock()
+
+        try await self.store.write(SealedBytes(bytes: [2]), at: self.key, as: .first, expecting: nil)
+        #expect(try await self.store.read(self.key)?.value == SealedBytes(bytes: [2]))
+    }
+
+    @Test func `a write waits for a lock that is soon let go`() async throws {
+        try await self.lock()
+
+        self.commitSoon(self.other)
+
+        try await self.store.write(SealedBytes(bytes: [1]), at: self.key, as: .first, expecting: nil)
+
+        #expect(try await self.store.read(self.key)?.version == .first)
+    }
+
+    /// SQLite itself does not wait where it turns on the write-ahead log.
+    @Test func `a new file is opened as soon as another process lets go of it`() async throws {
+        let path = self.directory.path(of: "new.db")
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let holder = try DatabaseQueue(path: path, configuration: configuration)
+        try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+
+        self.commitSoon(holder)
+
+        let opened = try await SQLiteTokenStore.open(at: path)
+
+        #expect(try await opened.read(self.key) == nil)
+    }
+
+    @Test func `a locked file is not opened for ever`() async throws {
+        let path = self.directory.path(of: "new.db")
+        let holder = try DatabaseQueue(path: path)
+        try await holder.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE theirs (id INTEGER)")
+        }
+
+        let start = ContinuousClock.now
+        let error = await #expect(throws: StoreError(.unreachable, "")) {
+            _ = try await SQLiteTokenStore.open(at: path)
+        }
+
+        #expect(error?.message.contains("another process holds its lock") == true)
+        #expect(.now - start < Self.limit)
+    }
+}

@@ -1,0 +1,121 @@
+import FoundationEssentials
+import GRDB
+import Glibc
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+import TokenStorageSQLite
+
+/// Several processes on one file: each exit test is a process of its own.
+struct SQLiteTokenStoreProcessTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+    private static let key = RecordKey.account("alice")
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+        self.path = self.directory.path(of: "store.db")
+    }
+
+    @Test func `what another process writes is read and heard`() async throws {
+        let store = try await SQLiteTokenStore.open(at: self.path)
+        let stream = store.changes()
+
+        await #expect(processExitsWith: .success) { [path = self.path as String] in
+            let store = try await SQLiteTokenStore.open(at: path)
+            try await store.write(SealedBytes(bytes: [7]), at: Self.key, as: Version(3), expecting: nil)
+        }
+
+        try await within("a hint") {
+            for await key in stream where key == Self.key { return }
+        }
+        #expect(try await store.read(Self.key) == StoredRecord(version: Version(3), value: SealedBytes(bytes: [7])))
+    }
+
+    @Test func `processes that count up one record lose none`() async throws {
+        let store = try await SQLiteTokenStore.open(at: self.path)
+
+        async let counting: Void = Self.countUp(times: 50, in: store)
+        async let first: Void = Self.countUpElsewhere(times: 50, path: self.path)
+        async let second: Void = Self.countUpElsewhere(times: 50, path: self.path)
+        _ = try await (counting, first, second)
+
+        #expect(try await store.read(Self.key)?.version == Version(150))
+    }
+
+    /// The process ends itself by `SIGKILL` at some moment while it writes; after each write was acknowledged it notes
+    /// the version in a file, which outlives it as any finished `write(2)` does.
+    @Test(arguments: [20, 35, 50, 65, 80])
+    func `a write acknowledged before kill -9 is there afterwards`(milliseconds: Int) async throws {
+        let notes = self.directory.path(of: "acknowledged")
+
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            [path = self.path as String, notes = notes as String, milliseconds = milliseconds as Int] in
+            let store = try await SQLiteTokenStore.open(at: path)
+            var version = try await store.write(SealedBytes(bytes: [1]), at: Self.key, expecting: nil)
+            try Data(version.description.utf8).write(to: URL(filePath: notes), options: .atomic)
+            let killing = Task.detached {
+                try await Task.sleep(for: .milliseconds(milliseconds))
+                kill(getpid(), SIGKILL)
+            }
+            while !killing.isCancelled {
+                let value = SealedBytes(bytes: [UInt8(truncatingIfNeeded: version.next.rawValue)])
+                version = try await store.write(value, at: Self.key, expecting: version)
+                try Data(version.description.utf8).write(to: URL(filePath: notes), options: .atomic)
+            }
+        }
+
+        let noted = String(decoding: try #require(self.directory.bytes(of: "acknowledged")), as: UTF8.self)
+        let acknowledged = try Version(#require(UInt64(noted)))
+        let record = try #require(try await SQLiteTokenStore.open(at: self.path).read(Self.key))
+        #expect(record.version == acknowledged || record.version == acknowledged.next)
+        #expect(record.value.bytes == [UInt8(truncatingIfNeeded: record.version.rawValue)])
+    }
+
+    @Test func `a full disk is told apart from a store out of reach, and what was there stays`() async throws {
+        await #expect(processExitsWith: .success) { [path = self.path as String] in
+            let store = try await SQLiteTokenStore.open(at: path)
+            try await TokenStoreContract.countUp(Self.key, in: store)
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 65_536, rlim_max: 65_536)
+            try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+
+            let large = SealedBytes(bytes: [UInt8](repeating: 1, count: SealedBytes.maximumCount))
+            await #expect(throws: StoreError(.unwritable, "")) {
+                try await store.write(large, at: .account("bob"), as: .first, expecting: nil)
+            }
+
+            #expect(try await store.read(.account("bob")) == nil)
+            #expect(try await store.read(Self.key)?.version == .first)
+        }
+    }
+
+    /// In a process of its own, because here other tests keep the threads busy.
+    @Test func `tasks go on while stores wait for a lock`() async throws {
+        await #expect(processExitsWith: .success) { [path = self.path as String] in
+            let holder = try DatabaseQueue(path: path)
+            try await holder.writeWithoutTransaction { database in
+                try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE theirs (id INTEGER)")
+            }
+
+            let waiting = (0..<8).map { _ in
+                Task.detached { try await SQLiteTokenStore.open(at: path) }
+            }
+            let start = ContinuousClock.now
+            for _ in 0..<100 { await Task.detached { await Task.yield() }.value }
+            #expect(.now - start < .milliseconds(1500))
+            for open in waiting { await #expect(throws: StoreError(.unreachable, "")) { _ = try await open.value } }
+        }
+    }
+
+    private static func countUp(times: Int, in store: SQLiteTokenStore) async throws {
+        for _ in 0..<times { try await TokenStoreContract.countUp(Self.key, in: store) }
+    }
+
+    private static func countUpElsewhere(times: Int, path: String) async {
+        await #expect(processExitsWith: .success) { [path = path as String, times = times as Int] in
+            try await Self.countUp(times: times, in: SQLiteTokenStore.open(at: path))
+        }
+    }
+}

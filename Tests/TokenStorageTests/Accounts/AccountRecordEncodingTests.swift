@@ -1,0 +1,117 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+struct AccountRecordEncodingTests {
+    static let records: [AccountRecord] = {
+        let full = AccountRecord.sample()
+        var bare = full
+        (bare.tokens, bare.claim, bare.trouble, bare.refreshedAt) = (nil, nil, nil, nil)
+        var imported = full
+        imported.tokens?.accessToken = nil
+        imported.tokens?.refreshLifetime = nil
+        imported.tokens?.scopes = []
+        var minted = full
+        minted.tokens?.refreshToken = nil
+        minted.tokens?.accessToken = Secret((0...255).map { UInt8($0) })
+        var extreme = full
+        extreme.generation = Generation(.max)
+        extreme.stamp = Epoch(.max)
+        extreme.refreshedAt = WallTime(millisecondsSince1970: .min)
+        extreme.trouble?.tries = .max
+        extreme.trouble?.spent = .no
+        extreme.trouble?.dead = false
+        extreme.trouble?.retryIn = .nanoseconds(Int64.max)
+        extreme.claim?.standsFor = .nanoseconds(1)
+        extreme.tokens?.lifetime = .zero
+        extreme.tokens?.accessToken = Secret([])
+        extreme.binding.clientID = ""
+        var large = full
+        large.tokens?.refreshToken = Secret([UInt8](repeating: 0x72, count: 30_000))
+        large.tokens?.scopes = (0..<500).map { "https://www.acme.example/auth/\($0)" }
+        return [full, bare, imported, minted, extreme, large]
+    }()
+
+    @Test(arguments: records.indices)
+    func `a record reads back as it was`(index: Int) throws {
+        let record = Self.records[index]
+
+        #expect(try AccountRecord(decoding: record.encoded()) == record)
+    }
+
+    @Test(arguments: records.indices.dropLast())
+    func `bytes cut short or continued are no record`(index: Int) {
+        let bytes = Self.records[index].encoded().copied()
+        for count in bytes.indices {
+            #expect(throws: StoreError(.unreadable, ""), "the first \(count) of \(bytes.count) bytes") {
+                try AccountRecord(decoding: Secret(bytes.prefix(count)))
+            }
+        }
+        #expect(throws: StoreError(.unreadable, "")) { try AccountRecord(decoding: Secret(bytes + [0])) }
+    }
+
+    @Test func `any byte changed gives another record or an error, and encodes as it was read`() throws {
+        let bytes = AccountRecord.sample().encoded().copied()
+        for index in bytes.indices {
+            for value in [0x00, 0x01, 0x7F, 0x80, 0xFF, bytes[index] ^ 1] as [UInt8] {
+                var changed = bytes
+                changed[index] = value
+                guard let record = try? AccountRecord(decoding: Secret(changed)) else { continue }
+                #expect(record.encoded().copied() == changed, "byte \(index) set to \(value)")
+            }
+        }
+    }
+
+    @Test func `bytes at random are never more than an error`() {
+        var generator = SeededGenerator(seed: 7)
+        let bytes = AccountRecord.sample().encoded().copied()
+        for _ in 0..<5_000 {
+            var mangled = bytes
+            for _ in 0..<Int.random(in: 1...8, using: &generator) {
+                let index = Int.random(in: mangled.indices, using: &generator)
+                mangled[index] = UInt8.random(in: .min ... .max, using: &generator)
+            }
+            mangled.removeLast(Int.random(in: 0..<bytes.count, using: &generator) / 8)
+            do {
+                _ = try AccountRecord(decoding: Secret(mangled))
+            } catch {
+                #expect(error == StoreError(.unreadable, ""))
+            }
+        }
+    }
+
+    @Test func `a layout of a newer Martlet is named`() {
+        var bytes = AccountRecord.sample().encoded().copied()
+        bytes[0] = 2
+
+        let error = #expect(throws: StoreError(.unreadable, "")) { try AccountRecord(decoding: Secret(bytes)) }
+
+        #expect(error?.message.contains("layout 2") == true)
+    }
+
+    @Test func `a list that says it is longer than its bytes is refused before it is made room for`() throws {
+        let writer = FieldWriter(format: 1)
+        writer.write(UInt32.max)
+        var reader = try FieldReader(writer.finish(), formats: 1...1)
+
+        #expect(throws: StoreError(.unreadable, "")) {
+            try reader.readArray { reader throws(StoreError) in try reader.read(UInt8.self) }
+        }
+    }
+
+    @Test(arguments: [[0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0x61, 0xE2, 0x82]] as [[UInt8]])
+    func `text that is not UTF-8 is refused`(text: [UInt8]) throws {
+        let writer = FieldWriter(format: 1)
+        writer.write(Secret(text))
+        var reader = try FieldReader(writer.finish(), formats: 1...1)
+
+        #expect(throws: StoreError(.unreadable, "")) { try reader.read(String.self) }
+    }
+}
+
+extension Secret {
+    fileprivate func copied() -> [UInt8] {
+        self.withUnredacted { span in span.indices.map { span[$0] } }
+    }
+}

@@ -1,0 +1,39 @@
+import TestKit
+import Testing
+import TokenStorage
+
+struct ChangeBroadcasterTests {
+    private let broadcaster = ChangeBroadcaster()
+
+    @Test func `its end ends all streams, also those that begin later`() async throws {
+        let before = self.broadcaster.listen()
+        self.broadcaster.finish()
+        let after = self.broadcaster.listen()
+
+        try await within("the streams' end") {
+            for await _ in before {}
+            for await _ in after {}
+        }
+        #expect(!self.broadcaster.hasListeners)
+    }
+
+    @Test func `a listener that does not listen keeps a bounded number of hints, the newest`() async {
+        let stream = self.broadcaster.listen()
+        let count = ChangeBroadcaster.bufferLimit + 10
+        for number in 0..<count { self.broadcaster.announce(.account(String(number))) }
+        self.broadcaster.finish()
+
+        let heard = await stream.reduce(into: []) { $0.append($1) }
+
+        #expect(heard.count == ChangeBroadcaster.bufferLimit)
+        #expect(heard.last == .account(String(count - 1)))
+    }
+
+    @Test func `a stream that is dropped is no listener any more`() {
+        do {
+            let stream = self.broadcaster.listen()
+            withExtendedLifetime(stream) { #expect(self.broadcaster.hasListeners) }
+        }
+        #expect(!self.broadcaster.hasListeners)
+    }
+}

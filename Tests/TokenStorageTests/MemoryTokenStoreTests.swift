@@ -1,0 +1,11 @@
+import TestKit
+import Testing
+import TokenStorage
+
+struct MemoryTokenStoreTests {
+    @Test(arguments: TokenStoreContract.clauses)
+    func `it keeps the contract of stores`(clause: TokenStoreContract.Clause) async throws {
+        let store = MemoryTokenStore()
+        try await clause.check(TokenStoreContract.Subject(store: store, other: store))
+    }
+}

@@ -1,0 +1,103 @@
+import Glibc
+import TestKit
+import Testing
+import TokenStorage
+
+struct KeyRingFileTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+    private let file: KeyRingFile
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+        self.path = self.directory.path(of: "sealing.key")
+        self.file = KeyRingFile(path: self.path, isMadeWhenMissing: true)
+    }
+
+    @Test func `where there is no file there are no keys`() throws {
+        #expect(try self.file.existing() == nil)
+    }
+
+    @Test func `a file is made with one key, for its owner only, and nothing beside it`() throws {
+        let made = try self.file.make()
+
+        #expect(try self.file.existing()?.current == made.current)
+        #expect(made.retired.isEmpty)
+        #expect(try self.directory.mode(of: "sealing.key") == 0o600)
+        #expect(try self.directory.contents() == ["sealing.key"])
+    }
+
+    @Test func `a file that is there is kept`() throws {
+        let first = try self.file.make()
+
+        #expect(try self.file.make().current == first.current)
+    }
+
+    @Test func `all who make a file at once get the same key`() async throws {
+        let keys = try await withThrowingTaskGroup { group in
+            for _ in 0..<32 { group.addTask { try self.file.make().current.id } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+
+        #expect(keys.count == 1)
+        #expect(try self.directory.contents() == ["sealing.key"])
+    }
+
+    @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o644, 0o666, 0o660])
+    func `a file that others can read or write is refused`(mode: Int) throws {
+        _ = try self.file.make()
+        try self.directory.setMode(mode, of: "sealing.key")
+
+        let error = #expect(throws: KeyRingError(.exposed, "")) { try self.file.existing() }
+
+        #expect(error?.message.contains("chmod 600 \(self.path)") == true)
+    }
+
+    @Test(arguments: [0o600, 0o400, 0o700, 0o611])
+    func `a file that only its owner can read is taken`(mode: Int) throws {
+        _ = try self.file.make()
+        try self.directory.setMode(mode, of: "sealing.key")
+
+        #expect(try self.file.existing() != nil)
+    }
+
+    @Test func `a file that this user could not have closed to others is taken whatever its mode`() {
+        #expect(!KeyRingFile.isExposed(mode: S_IFREG | 0o444, isWritableByUs: false))
+        #expect(KeyRingFile.isExposed(mode: S_IFREG | 0o444, isWritableByUs: true))
+    }
+
+    @Test func `a directory or a pipe is no file of keys`() throws {
+        let directory = KeyRingFile(path: self.directory.path, isMadeWhenMissing: true)
+        #expect(throws: KeyRingError(.inaccessible, "")) { try directory.existing() }
+
+        try self.directory.makePipe("sealing.key")
+        #expect(throws: KeyRingError(.inaccessible, "")) { try self.file.existing() }
+    }
+
+    @Test func `a file too large to be keys is refused`() throws {
+        try self.directory.write([UInt8](repeating: 0x23, count: 100_000), to: "sealing.key")
+        try self.directory.setMode(0o600, of: "sealing.key")
+
+        #expect(throws: KeyRingError(.malformed, "")) { try self.file.existing() }
+    }
+
+    @Test func `a key that must be given is not made, and the message says how`() throws {
+        let given = KeyRingFile(path: self.path, isMadeWhenMissing: false)
+
+        let error = #expect(throws: KeyRingError(.missing, "")) { try given.make() }
+
+        #expect(error?.message.contains("openssl rand -base64 32 > \(self.path)") == true)
+        #expect(try self.directory.contents() == [])
+    }
+
+    @Test func `where the directory is missing the message names it`() {
+        let path = self.directory.path(of: "missing/sealing.key")
+
+        let error = #expect(throws: KeyRingError(.inaccessible, "")) {
+            try KeyRingFile(path: path, isMadeWhenMissing: true).make()
+        }
+
+        #expect(error?.message.contains(path) == true)
+        #expect(error?.message.contains("No such file or directory") == true)
+    }
+}
