@@ -17,6 +17,7 @@ package struct ProviderAnswer: Sendable {
     /// Bytes of a body that are looked at; a larger one is not read at all.
     package static let bodyLimit = 64 * 1024
 
+    /// Of the status line; not checked to be one there is.
     package let status: Int
     /// `Content-Type`
     package let contentType: String?
@@ -26,7 +27,9 @@ package struct ProviderAnswer: Sendable {
     package let retryAfter: String?
     /// `Date`: what the provider's clock says.
     package let date: WallTime?
+    /// What there is of it; a secret as a whole.
     package let body: Secret
+    /// Whether that is all.
     package let bodyEnd: BodyEnd
 
     /// - Parameter date: The field's value; one that is no HTTP date counts as missing.

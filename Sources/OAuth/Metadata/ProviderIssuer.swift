@@ -1,5 +1,6 @@
 /// An authorization server by the name it gives itself (RFC 8414 §2), which is also where its metadata is found.
 package struct ProviderIssuer: Hashable, Sendable {
+    /// As it was written; compared letter for letter (RFC 8414 §3.3).
     package let url: ProviderURL
 
     /// - Throws: ``ProviderURLError`` as ``ProviderURL`` does, and for a query, which an issuer must not have.

@@ -2,8 +2,9 @@ internal import TokenModel
 
 /// Where a provider redeems and revokes tokens.
 package struct ProviderMetadata: Hashable, Sendable {
+    /// RFC 6749 §3.2
     package let tokenEndpoint: ProviderURL
-    /// `nil` where the provider names none: it can't revoke.
+    /// RFC 7009 §2; `nil` where the provider names none: it can't revoke.
     package let revocationEndpoint: ProviderURL?
 
     package init(tokenEndpoint: ProviderURL, revocationEndpoint: ProviderURL?) {

@@ -6,6 +6,7 @@ package struct ProviderURL: Hashable, Sendable {
     package let text: String
     /// `scheme://host:port`, lower case and the port always written.
     package let origin: String
+    /// Whether it is `https`.
     package let isEncrypted: Bool
     /// From the first `/` to before the `?`; may be empty.
     let path: String

@@ -1,5 +1,6 @@
 /// Why an address can't be used for a provider. Equal when the codes are equal.
 package struct ProviderURLError: Error, Sendable {
+    /// What is wrong with it.
     package enum Code: Sendable, CaseIterable {
         /// Not an absolute `https` or `http` URL, or with parts that have no place in one.
         case malformed
@@ -7,7 +8,9 @@ package struct ProviderURLError: Error, Sendable {
         case cleartext
     }
 
+    /// Decides equality.
     package let code: Code
+    /// For the operator: what is wrong and what would help.
     package let message: String
 
     init(_ code: Code, _ message: String) {

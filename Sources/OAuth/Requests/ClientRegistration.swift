@@ -12,7 +12,9 @@ package struct ClientRegistration: Equatable, Sendable {
         case none
     }
 
+    /// RFC 6749 §2.2
     package let clientID: String
+    /// How it proves itself.
     package let authentication: Authentication
 
     package init(clientID: String, authentication: Authentication) {

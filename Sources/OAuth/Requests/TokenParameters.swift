@@ -2,6 +2,7 @@
 package struct TokenParameters: Equatable, Sendable {
     /// A parameter that may not be added.
     package struct Reserved: Error, Equatable {
+        /// The parameter's name.
         package let name: String
     }
 

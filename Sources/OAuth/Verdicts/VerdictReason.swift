@@ -3,6 +3,7 @@
 /// Made only of `[a-z_.-]`, 1 to 64 of them, so that it may be logged, stored and shown: whatever else a provider
 /// writes into `error` or `error_description` (some print tokens there) is not taken over.
 package struct VerdictReason: Hashable, Sendable {
+    /// The word itself.
     package let rawValue: String
 
     /// Takes over a provider's code (RFC 6749 §5.2); `nil` unless it has only the letters above.

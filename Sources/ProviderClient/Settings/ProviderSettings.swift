@@ -14,12 +14,17 @@ package struct ProviderSettings: Sendable {
     /// The longest ``timeout`` that may be set.
     package static let longestTimeout: Duration = .seconds(10)
 
+    /// Its name in the configuration; stands in logs.
     package var name: ProviderID
+    /// Where its endpoints come from.
     package var endpoints: Endpoints
+    /// Martlet's registration there.
     package var client: ClientRegistration
+    /// Added to each token request.
     package var tokenParameters: TokenParameters
     /// For a whole exchange; held to between 1 ms and ``longestTimeout``.
     package var timeout: Duration
+    /// What its answers are measured by.
     package var rules: AnswerRules
     /// A PEM file of certificates to trust beside the system's.
     package var additionalTrustRoots: String?

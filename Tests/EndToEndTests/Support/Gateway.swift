@@ -13,8 +13,8 @@ final class Gateway: Sendable {
         self.directory = directory
         try Self.configure(mock.address, in: directory)
         self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
-        self.callers = try await self.program.address(/callers: (http:[^\s,]+)/)
-        self.admin = try await self.program.address(/admin: (http:\S+)/)
+        self.callers = try await self.program.address(behind: "callers: ")
+        self.admin = try await self.program.address(behind: "admin: ")
     }
 
     /// Writes a `martlet.yaml` and its client secret.

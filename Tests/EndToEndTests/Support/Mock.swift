@@ -11,7 +11,7 @@ final class Mock: Sendable {
     init(_ options: String..., in directory: TemporaryDirectory) async throws {
         self.directory = directory
         self.program = try Program("martlet-mock", ["--port", "0"] + options, in: directory)
-        self.address = try await self.program.address(/listening on (http:\S+)/)
+        self.address = try await self.program.address(behind: "listening on ")
     }
 
     /// A new grant's token answer, as the provider would give it to a person who signs in.

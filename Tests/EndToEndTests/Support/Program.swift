@@ -46,7 +46,7 @@ final class Program: Sendable {
     }
 
     private static func file(_ path: String) throws -> FileHandle {
-        FileManager.default.createFile(atPath: path, contents: nil)
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
         return try FileHandle(forWritingTo: URL(filePath: path))
     }
 
@@ -85,13 +85,18 @@ final class Program: Sendable {
         )
     }
 
-    /// Waits until it has said where it listens; `pattern` has one group.
-    func address(_ pattern: Regex<(Substring, Substring)>) async throws -> String {
-        nonisolated(unsafe) let pattern = pattern
+    /// Waits until it has said where it listens: the URL that it writes behind `label`.
+    func address(behind label: String) async throws -> String {
         try await eventually("the program to say where it listens", limit: .seconds(30)) {
             try #require(self.isRunning, "it ended: \(self.complaints)")
-            return self.written.firstMatch(of: pattern) != nil
+            return self.address(in: self.written, behind: label) != nil
         }
-        return try String(#require(self.written.firstMatch(of: pattern)).output.1)
+        return try #require(self.address(in: self.written, behind: label))
+    }
+
+    private func address(in text: String, behind label: String) -> String? {
+        // The line must be whole: a port that is half written is another port.
+        guard text.contains("\n"), let range = text.firstRange(of: label) else { return nil }
+        return String(text[range.upperBound...].prefix { !$0.isWhitespace && $0 != "," })
     }
 }

@@ -44,7 +44,9 @@ extension LoopbackTests {
         func `an answer over 64 KiB is cut at once`(answer: ScriptedServer.Answer) async throws {
             let server = try await ScriptedServer { _ in answer }
             try await withEndpoint(at: server.origin) { endpoint in
+                let start = ContinuousClock.now
                 #expect(await endpoint.redeem() == .ambiguous(.answerTooLarge))
+                #expect(ContinuousClock.now - start < endpoint.timeout)
                 try await eventually("the socket is closed while the endpoint lives") { server.closedConnections == 1 }
             }
             await server.stop()

@@ -28,6 +28,8 @@ final class ScriptedServer: Sendable {
         /// Writes after a time, and closes.
         case late(String, after: TimeAmount)
         case close
+        /// Writes and closes the connection under TLS, which is not told.
+        case torn(String)
     }
 
     private struct Observed {
@@ -68,6 +70,7 @@ final class ScriptedServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Floor())
                     if let tls = self.tls {
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
                     }
@@ -97,6 +100,11 @@ final class ScriptedServer: Sendable {
 }
 
 extension ScriptedServer {
+    /// Stands between the socket and everything else; what closes here closes the socket.
+    private final class Floor: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+    }
+
     private final class Connection: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -160,6 +168,10 @@ extension ScriptedServer {
                 }
             case .close:
                 channel.close(promise: nil)
+            case .torn(let bytes):
+                Self.write(bytes, to: channel).assumeIsolated().whenComplete { _ in
+                    try? channel.pipeline.syncOperations.context(handlerType: Floor.self).close(promise: nil)
+                }
             }
         }
 
