@@ -76,21 +76,23 @@ let package = Package(
     targets: [
         .target(name: "CShims"),
         room("TokenModel", uses: ["CShims"]),
+        room("LocalFiles", uses: ["TokenModel"]),
         room("HTTPWire", uses: [nioCore]),
         room("OAuth", uses: ["TokenModel"]),
         room(
             "ProviderClient",
             uses: ["OAuth", "TokenModel", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix, nioSSL]
         ),
-        room("TokenStorage", uses: ["CShims", "TokenModel", crypto]),
-        room("TokenStorageSQLite", uses: ["TokenModel", "TokenStorage", database]),
+        room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
+        room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
-        room("Settings", uses: ["TokenModel", yaml]),
+        room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
         room(
             "AdminAPI",
             uses: [
-                "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore,
+                "LocalFiles", "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes, hummingbirdCore,
+                logging, nioCore,
                 nioExtras, nioPosix, serviceLifecycle,
             ]
         ),
@@ -113,12 +115,13 @@ let package = Package(
         room("TestKit", uses: ["TokenModel", "TokenStorage"]),
 
         tests(of: "TokenModel"),
+        tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "OAuth", using: ["TokenModel"]),
         tests(of: "ProviderClient", using: ["OAuth", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
         tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
-        tests(of: "Settings", using: ["TokenModel"]),
+        tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(
             of: "MockServers",
             using: ["TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]

@@ -20,6 +20,8 @@ package struct MockOptions: Sendable {
 
     /// Nil for HTTP in the clear.
     package var tls: TLSFiles?
+
+    /// How tokens live and die.
     package var rules: TokenRules
 
     /// Access tokens are random strings instead of signed JWTs.

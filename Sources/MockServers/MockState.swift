@@ -1,8 +1,13 @@
 /// Everything the mock remembers, in one place and behind one lock. Pure: time comes in, and each event of the HTTP layer is
 /// one call.
 package struct MockState: Sendable {
+    /// The tokens.
     package var ledger: TokenLedger
+
+    /// The codes of browser sign-ins.
     package var authorizationCodes = AuthorizationCodeBook()
+
+    /// The codes of device sign-ins.
     package var deviceCodes = DeviceCodeBook()
     private var faults = FaultList()
     private var gauge = TokenRequestGauge()

@@ -3,7 +3,10 @@ package import TokenModel
 
 /// One instant on both clocks: rules count on `boot`, which never jumps; answers and statistics show `wall`.
 package struct Moment: Hashable, Sendable {
+    /// For counting.
     package let boot: BootInstant
+
+    /// For showing.
     package let wall: WallTime
 
     package init(boot: BootInstant, wall: WallTime) {

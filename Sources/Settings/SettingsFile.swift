@@ -1,4 +1,6 @@
 internal import FoundationEssentials
+internal import Glibc
+internal import LocalFiles
 
 /// The configuration on disk.
 package enum SettingsFile {
@@ -25,9 +27,11 @@ package enum SettingsFile {
     private static func text(of path: String) throws(SettingsError) -> String {
         let bytes: [UInt8]
         do throws(FileError) {
-            bytes = try OpenFile(path, waits: true).bytes(atMost: 1 << 20)
+            bytes = try Self.bytes(of: path)
         } catch {
-            let help = error.code == .unreadable ? "; another file is named by --config or MARTLET_CONFIG" : ""
+            let help =
+                error.code == .unreadable || error.code == .missing
+                ? "; another file is named by --config or MARTLET_CONFIG" : ""
             let fault = SettingsFinding(file: path, position: nil, path: "", message: error.message + help)
             throw SettingsError(.unreadable, [fault])
         }
@@ -37,6 +41,19 @@ package enum SettingsFile {
             throw SettingsError(.invalid, [fault])
         }
         return text
+    }
+
+    /// All of the file, which may be a pipe (`--config <(…)`).
+    private static func bytes(of path: String) throws(FileError) -> [UInt8] {
+        let limit = 1 << 20
+        let bytes: [UInt8]
+        do throws(SystemCallError) {
+            bytes = try OpenFile(opening: path, O_RDONLY).read(limit: limit + 1)
+        } catch {
+            throw FileError(error)
+        }
+        guard bytes.count <= limit else { throw FileError(.tooLarge, "is larger than \(Quantity.text(limit))") }
+        return bytes
     }
 
     /// Where `bytes` stop being UTF-8.

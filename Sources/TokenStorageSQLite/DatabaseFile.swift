@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LocalFiles
 internal import TokenStorage
 
 /// The file that a database lives in, checked before SQLite sees it.
@@ -59,7 +60,7 @@ struct DatabaseFile: Sendable {
     /// Makes an empty file without opening it.
     private static func make(_ path: String) throws(StoreError) {
         guard unsafe mknod(path, S_IFREG | 0o600, 0) == 0 else {
-            let error = FileError(errno, "can't make the database \(path)")
+            let error = SystemCallError(errno, "can't make the database \(path)")
             guard error.number != EEXIST else { return }
             let directory = WholeFile.directory(of: path)
             guard !error.isMissing else {
@@ -82,7 +83,7 @@ struct DatabaseFile: Sendable {
         guard unsafe chmod(path, 0o600) == 0 || errno == ENOENT else {
             throw StoreError(
                 .unwritable,
-                FileError(errno, "\(path) can be read by other users, and that can't be changed").message
+                SystemCallError(errno, "\(path) can be read by other users, and that can't be changed").message
             )
         }
     }
@@ -90,7 +91,7 @@ struct DatabaseFile: Sendable {
     private static func status(of path: String) throws(StoreError) -> stat? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
-            let error = FileError(errno, "can't look at the database \(path)")
+            let error = SystemCallError(errno, "can't look at the database \(path)")
             guard !error.isMissing else { return nil }
             throw StoreError(.unreachable, error.message)
         }

@@ -142,7 +142,8 @@ internal import TokenStorage
     @Test(arguments: [
         (HTTPMethod.GET, ""), (.PUT, "/tokens"), (.POST, "/refresh"), (.DELETE, "/tokens"),
     ])
-    func `an unknown account is not found, and its name is not repeated`(method: HTTPMethod, path: String) async throws {
+    func `an unknown account is not found, and its name is not repeated`(method: HTTPMethod, path: String) async throws
+    {
         try await AdminFixture.run { admin in
             let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil
             let answer = try await admin.caller.send(method, "/v1/accounts/nobody-canary\(path)", body)

@@ -5,7 +5,8 @@ internal import TokenModel
 
 @Suite struct AdminDoorTests {
     @Test(arguments: [
-        nil, "", "Bearer", "Bearer ", "Bearer wrong-canary", "Basic \(AdminFixture.adminToken)", AdminFixture.adminToken,
+        nil, "", "Bearer", "Bearer ", "Bearer wrong-canary", "Basic \(AdminFixture.adminToken)",
+        AdminFixture.adminToken,
         "Bearer \(AdminFixture.adminToken)x", "Bearer \(AdminFixture.adminToken) x",
         "Bearer \(AdminFixture.adminToken), Bearer \(AdminFixture.adminToken)",
     ])
@@ -32,7 +33,9 @@ internal import TokenModel
         let tokens = AdminTokens([Secret("first-canary"), Secret("second-canary")])
         try await AdminFixture.run(tokens: tokens) { admin in
             #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer first-canary").status == 200)
-            #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer second-canary").status == 200)
+            #expect(
+                try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer second-canary").status == 200
+            )
 
             admin.server.replaceTokens(try #require(AdminTokens([Secret("third-canary")])))
 

@@ -5,8 +5,10 @@ internal import Testing
 internal import TokenModel
 
 @Suite struct RequestBodyTests {
-    static let nested17 = #"{"refresh_token": \#(String(repeating: "[", count: 16))\#(String(repeating: "]", count: 16))}"#
-    static let nested16 = #"{"refresh_token": \#(String(repeating: "[", count: 15))\#(String(repeating: "]", count: 15))}"#
+    static let nested17 =
+        #"{"refresh_token": \#(String(repeating: "[", count: 16))\#(String(repeating: "]", count: 16))}"#
+    static let nested16 =
+        #"{"refresh_token": \#(String(repeating: "[", count: 15))\#(String(repeating: "]", count: 15))}"#
 
     @Test(arguments: [
         (#"{}"#, "refresh_token"),
@@ -33,7 +35,7 @@ internal import TokenModel
         // Somebody may have put the token where the name belongs.
         (#"{"refresh_token": "canary", "canary.0123456789": 1}"#, "body"),
         (#"{"refresh_token": "canary", "refresh_token": "canary"}"#, "body"),
-        (#"{"refresh_token": "canary"} "#  + "x", "body"),
+        (#"{"refresh_token": "canary"} "# + "x", "body"),
         (#"{"refresh_token": "canary",}"#, "body"),
         (#"{"refresh_token": "canary""#, "body"),
         (#"{"refresh_token": "canary"#, "body"),

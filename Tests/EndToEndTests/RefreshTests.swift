@@ -41,7 +41,8 @@ import Testing
         #expect(stats.reuse_detections == 0)
     }
 
-    @Test func `a hundred callers whose tokens are refused at once cause one refresh and one replay each`() async throws {
+    @Test func `a hundred callers whose tokens are refused at once cause one refresh and one replay each`() async throws
+    {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let gateway = try await Gateway(mock, in: directory)

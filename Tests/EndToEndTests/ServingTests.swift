@@ -40,7 +40,11 @@ import Testing
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
-        let stream = try Program("/usr/bin/curl", ["-sSN", "\(gateway.callers)/acme/stream/3?every=500ms"], in: directory)
+        let stream = try Program(
+            "/usr/bin/curl",
+            ["-sSN", "\(gateway.callers)/acme/stream/3?every=500ms"],
+            in: directory
+        )
         try await eventually("the first event") { stream.written.contains("data:") }
 
         gateway.program.signal(15)

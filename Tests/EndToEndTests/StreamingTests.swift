@@ -26,7 +26,10 @@ import Testing
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
 
-        let size = try await gateway.curl("bytes/\(10 << 20)", ["-o", "/dev/null", "-w", "%{size_download} %{http_code}"])
+        let size = try await gateway.curl(
+            "bytes/\(10 << 20)",
+            ["-o", "/dev/null", "-w", "%{size_download} %{http_code}"]
+        )
 
         #expect(size == "\(10 << 20) 200")
     }

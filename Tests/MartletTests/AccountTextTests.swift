@@ -40,7 +40,9 @@ internal import martlet
                 "scopes        read write",
             ]
         )
-        #expect(self.text.details(try Self.accounts()[1]).contains("configured    no, only its record is left in the store"))
+        #expect(
+            self.text.details(try Self.accounts()[1]).contains("configured    no, only its record is left in the store")
+        )
     }
 
     @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {
@@ -54,13 +56,19 @@ internal import martlet
         )
     }
 
-    @Test(arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("unreachable", 1)] as [(String, Int32?)])
+    @Test(
+        arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("unreachable", 1)] as [(String, Int32?)]
+    )
     func `tokens that the provider was asked to revoke and did not are a no`(outcome: String, status: Int32?) throws {
-        let account = #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let account =
+            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
         let answer = #"{"account":\#(account),"tokens":[{"kind":"refresh","outcome":"\#(outcome)","reason":null}]}"#
         let removal = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self)
         #expect(removal.failure?.status.rawValue == status)
-        #expect(self.text.table(removal.tokens).last == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -")
+        #expect(
+            self.text.table(removal.tokens).last
+                == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -"
+        )
     }
 
     @Test func `a status is shown at a glance`() throws {

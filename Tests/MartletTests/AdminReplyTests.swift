@@ -2,10 +2,12 @@ internal import Testing
 internal import martlet
 
 @Suite struct AdminReplyTests {
-    @Test(arguments: [
-        (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .no), (405, .no), (409, .no),
-        (429, .notAllowed), (500, .no), (503, .no),
-    ] as [(Int, ExitStatus)])
+    @Test(
+        arguments: [
+            (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .no), (405, .no), (409, .no),
+            (429, .notAllowed), (500, .no), (503, .no),
+        ] as [(Int, ExitStatus)]
+    )
     func `the status code decides the exit code`(httpStatus: Int, status: ExitStatus) {
         #expect(ExitStatus(httpStatus: httpStatus) == status)
         let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#

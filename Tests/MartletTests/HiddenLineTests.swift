@@ -3,7 +3,8 @@ internal import martlet
 
 @Suite struct HiddenLineTests {
     @Test(arguments: [
-        ("token\n", "token"), ("token\r", "token"), ("tokem\u{7F}n\n", "token"), ("x\u{08}\u{08}\u{7F}token\n", "token"),
+        ("token\n", "token"), ("token\r", "token"), ("tokem\u{7F}n\n", "token"),
+        ("x\u{08}\u{08}\u{7F}token\n", "token"),
         ("wrong\u{15}token\n", "token"), ("to\u{1B}ken\n", "token"), ("token\u{04}", "token"), ("\u{e9}\u{7F}t\n", "t"),
     ])
     func `a line ends and is edited as on any terminal`(typed: String, line: String) {

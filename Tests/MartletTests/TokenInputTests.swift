@@ -28,9 +28,12 @@ internal import martlet
         )
     }
 
-    @Test(arguments: [
-        ("3600", 3_600), ("\"3600\"", 3_600), ("3599.9", 3_599), ("-5", 0), ("1e30", 1_000_000_000_000), ("null", nil),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("3600", 3_600), ("\"3600\"", 3_600), ("3599.9", 3_599), ("-5", 0), ("1e30", 1_000_000_000_000),
+            ("null", nil),
+        ] as [(String, Int64?)]
+    )
     func `a lifetime may be written in the ways that providers write it`(written: String, seconds: Int64?) throws {
         let tokens = try TokenInput(#"{"refresh_token": "rt", "expires_in": \#(written)}"#)
         #expect(tokens.expiresIn == seconds)

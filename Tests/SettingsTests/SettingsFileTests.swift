@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Settings
+import TestKit
 import Testing
 import TokenModel
 

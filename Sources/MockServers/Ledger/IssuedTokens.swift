@@ -8,5 +8,7 @@ package struct IssuedTokens: Equatable, Sendable {
 
     /// Whole seconds, rounded down, so that the token lives at least that long.
     package let expiresIn: Int64
+
+    /// Space-separated; nil where nothing was said.
     package let scope: String?
 }

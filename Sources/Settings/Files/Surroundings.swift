@@ -1,4 +1,6 @@
 internal import FoundationEssentials
+internal import Glibc
+package import LocalFiles
 package import TokenModel
 
 /// What a configuration refers to beyond its own text: directories, environment variables, files.
@@ -26,8 +28,13 @@ package struct Surroundings: Sendable {
 
     /// Asks the file system.
     package static func checkReadable(_ path: String) throws(FileError) {
-        let file = try OpenFile(path, waits: false)
-        guard try file.ownership().isRegular else { throw FileError(.unreadable, "is not a regular file") }
+        let ownership: FileOwnership
+        do throws(SystemCallError) {
+            ownership = try OpenFile(opening: path, O_RDONLY | O_NONBLOCK).ownership()
+        } catch {
+            throw FileError(error)
+        }
+        guard ownership.isRegular else { throw FileError(.unreadable, "is not a regular file") }
     }
 
     /// `$XDG_STATE_HOME/martlet`, else `~/.local/state/martlet`; `nil` where the environment names neither.

@@ -1,3 +1,4 @@
+internal import LocalFiles
 internal import TokenModel
 
 /// The keys of `client_secret`: one of them.

@@ -1,3 +1,4 @@
+internal import LocalFiles
 internal import TokenModel
 
 /// The keys of one provider.

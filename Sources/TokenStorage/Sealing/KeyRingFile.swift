@@ -1,4 +1,4 @@
-package import Glibc
+internal import LocalFiles
 internal import TokenModel
 
 /// A file of keys (``KeyRingText``), made at first start where that is asked for.
@@ -16,27 +16,20 @@ package struct KeyRingFile: KeyRingSource {
 
     package func existing() throws(KeyRingError) -> KeyRing? {
         let text: Secret
-        do {
-            let file = try FileDescriptor(opening: self.path, O_RDONLY | O_NONBLOCK)
-            let mode = try file.mode()
-            guard mode & S_IFMT == S_IFREG else {
-                throw KeyRingError(.inaccessible, "\(self.path) is not a file of sealing keys: it is no regular file")
-            }
-            try self.checkExposure(mode)
-            text = try file.read(limit: Self.sizeLimit + 1)
-        } catch let error as FileError {
-            guard !error.isMissing else { return nil }
-            throw KeyRingError(.inaccessible, "\(error.message): the sealing keys must be readable by this user")
-        } catch let error as KeyRingError {
-            throw error
+        do throws(FileError) {
+            text = Secret(try SecretFile.contents(of: self.path))
         } catch {
-            throw KeyRingError(.inaccessible, "can't read \(self.path)")
-        }
-        guard text.count <= Self.sizeLimit else {
-            throw KeyRingError(
-                .malformed,
-                "\(self.path) is no list of sealing keys: it is over \(Self.sizeLimit) bytes"
-            )
+            switch error.code {
+            case .missing: return nil
+            case .exposed: throw KeyRingError(.exposed, "\(self.path) \(error.message): it holds the sealing keys")
+            case .tooLarge, .empty:
+                throw KeyRingError(.malformed, "\(self.path) is no list of sealing keys: it \(error.message)")
+            case .unreadable:
+                throw KeyRingError(
+                    .inaccessible,
+                    "\(self.path) \(error.message): the sealing keys must be in a file this user can read"
+                )
+            }
         }
         return try KeyRingText(text, name: self.path).parsed()
     }
@@ -64,23 +57,4 @@ package struct KeyRingFile: KeyRingSource {
         }
         return keyRing
     }
-
-    /// Refuses keys that others may read, where this user could have prevented it. What only root can change (a mounted
-    /// secret) has whatever mode it was mounted with.
-    private func checkExposure(_ mode: mode_t) throws(KeyRingError) {
-        let isWritable = unsafe faccessat(AT_FDCWD, self.path, W_OK, AT_EACCESS) == 0
-        guard Self.isExposed(mode: mode, isWritableByUs: isWritable) else { return }
-        throw KeyRingError(
-            .exposed,
-            "\(self.path) can be read or written by others (mode \(String(mode & 0o777, radix: 8))), and it holds the "
-                + "sealing keys: chmod 600 \(self.path)"
-        )
-    }
-
-    /// Whether a file of this mode, owned by whomever, gives keys away that its user should have kept.
-    package static func isExposed(mode: mode_t, isWritableByUs: Bool) -> Bool {
-        isWritableByUs && mode & 0o066 != 0
-    }
-
-    private static let sizeLimit = 65_536
 }

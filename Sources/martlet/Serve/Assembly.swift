@@ -51,7 +51,8 @@ enum Assembly {
         )
     }
 
-    private static func openStore(_ settings: StoreSettings, logger: Logger) async throws(CommandFailure) -> OpenedStore {
+    private static func openStore(_ settings: StoreSettings, logger: Logger) async throws(CommandFailure) -> OpenedStore
+    {
         switch settings {
         case .memory:
             logger.warning("the memory store keeps no token past the end of this process")

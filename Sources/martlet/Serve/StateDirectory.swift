@@ -7,7 +7,10 @@ enum StateDirectory {
         var isDirectory: ObjCBool = false
         if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) {
             guard isDirectory.boolValue else {
-                throw CommandFailure(.badConfiguration, "state_dir \(path) is not a directory; name another or move it away")
+                throw CommandFailure(
+                    .badConfiguration,
+                    "state_dir \(path) is not a directory; name another or move it away"
+                )
             }
             return
         }

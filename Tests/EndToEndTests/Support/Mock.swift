@@ -30,7 +30,10 @@ final class Mock: Sendable {
     }
 
     func stats() async throws -> MockStats {
-        try JSONDecoder().decode(MockStats.self, from: Data(try await self.curl(["\(self.address)/_control/stats"]).utf8))
+        try JSONDecoder().decode(
+            MockStats.self,
+            from: Data(try await self.curl(["\(self.address)/_control/stats"]).utf8)
+        )
     }
 
     private func curl(_ arguments: [String]) async throws -> String {

@@ -173,6 +173,8 @@ import Testing
             #expect(ContinuousClock.now - start >= .milliseconds(200))
             #expect(stream.text == (1...5).map { "id: \($0)\ndata: event \($0)\n\n" }.joined())
             #expect(try await address.api("/api/stream/5?every=soon", token: token).status == 400)
+            let head = try await address.request("HEAD", "/api/stream/5", [("Authorization", "Bearer \(token)")])
+            #expect(head.status == 405)
         }
     }
 

@@ -34,6 +34,8 @@ import Testing
         gauge.end(first)
         gauge.end(first)
         _ = gauge.begin(refreshToken: "r1")
-        #expect(gauge.mostPerRefreshToken == 2)
+        _ = gauge.begin(refreshToken: "r1")
+        #expect(gauge.mostAtOnce == 3)
+        #expect(gauge.mostPerRefreshToken == 3)
     }
 }

@@ -1,11 +1,12 @@
 import Testing
 
-/// Asks until the answer is yes, for at most ten seconds.
+/// Asks until the answer is yes, for at most ten seconds if nothing else is said.
 func eventually(
+    within limit: Duration = .seconds(10),
     _ question: () async throws -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {
-    let deadline = ContinuousClock.now.advanced(by: .seconds(10))
+    let deadline = ContinuousClock.now.advanced(by: limit)
     while ContinuousClock.now < deadline {
         if try await question() { return }
         try await Task.sleep(for: .milliseconds(5))

@@ -1,4 +1,5 @@
 import MockServers
+import NIOSSL
 import Testing
 
 extension ListeningAddress {
@@ -58,7 +59,15 @@ extension ListeningAddress {
         #expect(response.status == 200, "\(response.text)")
     }
 
-    func stats() async throws -> MockStats {
-        try await self.request("GET", "/_control/stats").json()
+    func stats(trusting roots: [NIOSSLCertificate]? = nil) async throws -> MockStats {
+        try await Wire.open(self, trusting: roots) { wire in
+            try await wire.send(self.message("GET", "/_control/stats"))
+            // Not required: a test may ask whether anybody is there.
+            guard let response = await wire.response() else { throw NobodyAnswered() }
+            return try response.json()
+        }
     }
+
+    /// The connection ended before an answer was whole.
+    struct NobodyAnswered: Error {}
 }

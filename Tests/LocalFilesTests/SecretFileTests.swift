@@ -1,5 +1,6 @@
 import FoundationEssentials
-import Settings
+import LocalFiles
+import TestKit
 import Testing
 import TokenModel
 
@@ -38,8 +39,8 @@ import TokenModel
         }
     }
 
-    @Test(arguments: [0o640, 0o604, 0o644, 0o666])
-    func `a file of ours that others can read is refused, and chmod is named`(mode: Int) throws {
+    @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o644, 0o666])
+    func `a file of ours that others can read or write is refused, and chmod is named`(mode: Int) throws {
         try inTemporaryDirectory { directory in
             let path = try write("canary", to: directory + "/secret", mode: mode)
             do throws(FileError) {
@@ -47,7 +48,10 @@ import TokenModel
                 Issue.record("the secret was taken")
             } catch {
                 #expect(error.code == .exposed)
-                #expect(error.message == "can be read by others (mode 0\(String(mode, radix: 8))); run chmod 600 on it")
+                #expect(
+                    error.message
+                        == "can be read or written by others (mode 0\(String(mode, radix: 8))); run chmod 600 on it"
+                )
             }
         }
     }
@@ -71,7 +75,7 @@ import TokenModel
     @Test func `what is not a file is refused`() throws {
         try inTemporaryDirectory { directory in
             #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(directory) }
-            #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(directory + "/none") }
+            #expect(throws: FileError(.missing, "")) { try SecretFile.read(directory + "/none") }
             #expect(throws: FileError(.unreadable, "")) { try SecretFile.read("/dev/null") }
         }
     }

@@ -13,8 +13,8 @@ package struct FileOwnership: Equatable, Sendable {
         self.isRegular = isRegular
     }
 
-    /// Whether the file's group or everybody may read it.
-    var isReadByOthers: Bool { self.mode & 0o044 != 0 }
+    /// Whether the file's group or everybody may read or write it.
+    var isOpenToOthers: Bool { self.mode & 0o066 != 0 }
 
     /// Whether a secret here is to be refused.
     ///
@@ -30,7 +30,7 @@ package struct FileOwnership: Equatable, Sendable {
             case .denied: self.owner == user
             case .readOnlyFilesystem: false
             }
-        return couldWrite && self.isReadByOthers
+        return couldWrite && self.isOpenToOthers
     }
 
     /// Whether this process's effective user may write the file at `path`.

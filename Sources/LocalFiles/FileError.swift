@@ -1,11 +1,13 @@
 /// Why a file could not be taken. Equal when the codes are equal.
 package struct FileError: Error, Sendable {
+    /// Kinds of failure.
     package enum Code: String, Sendable {
-        /// Missing, not allowed, or not a file that can be read to its end.
+        case missing
+        /// Not allowed, or not a file that can be read to its end.
         case unreadable
         /// Larger than such a file can sensibly be.
         case tooLarge
-        /// A secret that others on this machine could read.
+        /// A secret that others on this machine could read or replace.
         case exposed
         /// A secret of no bytes.
         case empty

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// What the operating system refused to do with a file. Equal when its numbers are equal.
-package struct FileError: Error, Sendable {
+package struct SystemCallError: Error, Sendable {
     /// The `errno` of the call that failed.
     package let number: Int32
     /// What failed, on which path, in the system's words.
@@ -23,10 +23,10 @@ package struct FileError: Error, Sendable {
     }
 }
 
-extension FileError: CustomStringConvertible {
+extension SystemCallError: CustomStringConvertible {
     package var description: String { self.message }
 }
 
-extension FileError: Equatable {
-    package static func == (left: FileError, right: FileError) -> Bool { left.number == right.number }
+extension SystemCallError: Equatable {
+    package static func == (left: SystemCallError, right: SystemCallError) -> Bool { left.number == right.number }
 }

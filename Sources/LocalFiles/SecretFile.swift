@@ -1,0 +1,61 @@
+internal import Glibc
+package import TokenModel
+
+/// Files that hold secrets: client secrets, sealing keys, admin tokens.
+package enum SecretFile {
+    /// No file of secrets is larger, in bytes.
+    package static let sizeLimit = 64 << 10
+
+    /// Reads the secret in the file at `path`, without the newline at its end.
+    ///
+    /// Refuses a file that this user could write and its group or others can read or write, an empty one, one over
+    /// ``sizeLimit``, and what is not a file.
+    package static func read(_ path: String) throws(FileError) -> Secret {
+        var bytes = try Self.contents(of: path)
+        while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
+        guard !bytes.isEmpty else { throw FileError(.empty, "is empty") }
+        return Secret(bytes)
+    }
+
+    /// Reads all of a file that is kept as ``read(_:)`` asks, and that may be empty.
+    package static func contents(of path: String) throws(FileError) -> [UInt8] {
+        let contents: Result<[UInt8], FileError>
+        do throws(SystemCallError) {
+            // A pipe without a writer must not hold up the start.
+            let file = try OpenFile(opening: path, O_RDONLY | O_NONBLOCK)
+            contents = try Self.contents(of: file, at: path)
+        } catch {
+            throw FileError(error)
+        }
+        return try contents.get()
+    }
+
+    private static func contents(
+        of file: borrowing OpenFile,
+        at path: String
+    ) throws(SystemCallError) -> Result<[UInt8], FileError> {
+        let ownership = try file.ownership()
+        guard ownership.isRegular else { return .failure(FileError(.unreadable, "is not a regular file")) }
+        guard !ownership.isExposed(to: geteuid(), access: FileOwnership.writeAccess(to: path)) else {
+            let mode = "0" + String(ownership.mode, radix: 8)
+            return .failure(
+                FileError(.exposed, "can be read or written by others (mode \(mode)); run chmod 600 on it")
+            )
+        }
+        let bytes = try file.read(limit: Self.sizeLimit + 1)
+        guard bytes.count <= Self.sizeLimit else {
+            return .failure(FileError(.tooLarge, "is larger than \(Self.sizeLimit >> 10)KiB"))
+        }
+        return .success(bytes)
+    }
+}
+
+extension FileError {
+    /// What the system's refusal to open or read a file means to who wanted its contents.
+    package init(_ error: SystemCallError) {
+        self.init(
+            error.isMissing ? .missing : .unreadable,
+            "can't be read: \(SystemCallError.text(of: error.number))"
+        )
+    }
+}
