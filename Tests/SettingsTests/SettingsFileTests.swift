@@ -42,7 +42,7 @@ import TokenModel
 
             #expect(
                 lines(loading: path) == [
-                    "\(path):5:22: providers.acme.client_secret.file: \(directory)/s can be read by others (mode 0644);"
+                    "\(path):5:22: providers.acme.client_secret.file: \(directory)/s can be read or written by others (mode 0644);"
                         + " run chmod 600 on it",
                     "\(path):6:16: providers.acme.tls.ca: \(directory)/none.pem can't be read: No such file or directory",
                 ]

@@ -209,7 +209,7 @@ extension CallerHandler {
         let limits = self.loop.callerTimeouts
         switch self.state {
         case .open where exchange.isIdle:
-            let limit = self.reader.hasBegun ? limits.head : limits.idle
+            let limit = self.isWritable && self.reader.hasBegun ? limits.head : limits.idle
             if now.duration(since: self.waitingSince) > limit { self.closeNow() }
         case .open:
             exchange.sweep()

@@ -17,7 +17,8 @@ extension Exchange {
         guard let timeouts = self.match?.route.plan.timeouts else { return nil }
         return switch self.machine.phase {
         case .parked, .judging: Self.passTimeout
-        case .connecting: timeouts.connect
+        // A dial has this limit itself, and knows better what failed.
+        case .connecting: timeouts.connect + Tick.period
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
         case .answering: timeouts.idle
         case .idle, .poisoned: nil

@@ -42,6 +42,11 @@ extension Exchange {
         self.loop.pools[route.pool].acquire(for: self, fresh: fresh)
     }
 
+    /// A connection is being made; what was waited for a place does not count.
+    func dialling() {
+        self.lastProgress = self.loop.tick
+    }
+
     /// A connection is ready: the token goes in and the head goes out, in this tick.
     ///
     /// - Returns: whether it is taken; else another exchange may have it.

@@ -20,6 +20,7 @@ package final class ProxyServer: Sendable {
     private let listeners = Mutex<[any Channel]>([])
     /// Whether the event loops still take tasks; held while one is given.
     private let takesTasks = Mutex(true)
+    private let isShuttingDown = Atomic(false)
 
     package init(_ plan: ProxyPlan, passes: any PassSource) async {
         self.plan = plan
@@ -143,10 +144,11 @@ package final class ProxyServer: Sendable {
         }
     }
 
-    /// Takes no new connections, lets requests under way end within `grace`, then closes everything.
+    /// Takes no new connections, lets requests under way end within `grace`, then closes everything. Once is enough.
     ///
     /// - Returns: whether all of them had ended.
     package func shutDown(grace: Duration) async -> Bool {
+        guard !self.isShuttingDown.exchange(true, ordering: .relaxed) else { return true }
         try? await self.closeListeners()
         let drained = await withTaskGroup(of: Bool.self) { tasks in
             tasks.addTask {

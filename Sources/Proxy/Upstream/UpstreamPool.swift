@@ -48,6 +48,7 @@ final class UpstreamPool {
 
     private func dial(for place: Place) {
         self.count += 1
+        place.exchange.dialling()
         let loop = self.loop.eventLoop
         let bound = NIOLoopBound((pool: self, place: place), eventLoop: loop)
         ClientBootstrap(group: loop)

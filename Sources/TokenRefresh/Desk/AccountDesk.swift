@@ -32,6 +32,8 @@ package struct AccountDesk<Waiter> {
     var failedAt: BootInstant?
     var flight: Demand?
     var waiting: [WaiterID: Waiting] = [:]
+    /// A watch over deadlines is on; it may outlive those for whom it began.
+    var isWatched = false
     var refusals = Refusals()
     var announced: Pass?
 
@@ -42,7 +44,6 @@ package struct AccountDesk<Waiter> {
 
     package var isFlying: Bool { self.flight != nil }
     package var waiterCount: Int { self.waiting.count }
-    package var earliestDeadline: BootInstant? { self.waiting.values.map(\.deadline).min() }
     /// Whether a pass was announced and not withdrawn since.
     package var hasAnnouncedPass: Bool { self.announced != nil }
 
@@ -76,18 +77,26 @@ package struct AccountDesk<Waiter> {
     ) -> Answer {
         if let result = self.answer(wish, now: now) { return .now(waiter, result) }
         if let obstacle { return .now(waiter, .failure(obstacle)) }
-        let isFirst = self.waiting.isEmpty
+        let watch = !self.isWatched
+        self.isWatched = true
         self.waiting[id] = Waiting(waiter: waiter, wish: wish, deadline: deadline)
-        guard self.flight == nil else { return .waits(start: nil, isFirst: isFirst) }
+        guard self.flight == nil else { return .waits(start: nil, watch: watch) }
         let demand = self.demand(of: wish, now: now)
         self.flight = demand
-        return .waits(start: demand, isFirst: isFirst)
+        return .waits(start: demand, watch: watch)
     }
 
     /// An upstream took this generation's token.
     package mutating func accepted(_ generation: Generation) {
         guard let mark = self.sight?.mark, mark.generation == generation else { return }
         self.refusals.proves(mark)
+    }
+
+    /// When ``expire(after:now:)`` is due next; `nil` ends the watch over deadlines, since nobody waits.
+    package mutating func nextDeadlineOrUnwatched() -> BootInstant? {
+        let next = self.waiting.values.map(\.deadline).min()
+        self.isWatched = next != nil
+        return next
     }
 
     /// Lets go of those whose time, `longest`, is over.
@@ -139,9 +148,8 @@ extension AccountDesk {
     package enum Answer {
         /// No waiting: here is the waiter back with its result.
         case now(Waiter, Result<Pass, PassError>)
-        /// The waiter is kept. A flight is to start where a demand is given; the first waiter starts the watch over
-        /// deadlines.
-        case waits(start: Demand?, isFirst: Bool)
+        /// The waiter is kept. A flight is to start where a demand is given, and a watch over deadlines if none is on.
+        case waits(start: Demand?, watch: Bool)
     }
 
     /// A waiter that leaves, with its result.

@@ -49,8 +49,11 @@ extension RefreshEngine {
         for account: AccountID
     ) async throws(AccountChangeError) {
         guard let plan = self.plans[account] else { throw .notConfigured(account) }
-        guard !refreshToken.isEmpty, accessToken?.isEmpty != true else {
-            throw AccountChangeError(.invalidTokens, "account \(account): an imported token is empty")
+        guard TokenSyntax.isRefreshToken(refreshToken), accessToken.map(TokenSyntax.isAccessToken) != false else {
+            throw AccountChangeError(
+                .invalidTokens,
+                "account \(account): an imported token is empty, or has a space or control character"
+            )
         }
         let now = self.timepiece.now
         let grant = GrantID.random()

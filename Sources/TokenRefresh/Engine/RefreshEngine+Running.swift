@@ -13,7 +13,7 @@ extension RefreshEngine {
     package func run() async {
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
-                group.addTask { await self.followChanges() }
+                
                 group.addTask { await self.rereadNowAndThen() }
                 for await job in self.jobs {
                     group.addTask { await self.perform(job) }
@@ -29,9 +29,8 @@ extension RefreshEngine {
     private func perform(_ job: Job) async {
         switch job {
         case .fly(let account, let demand):
-            // Owned by the child task that waits here, and out of reach of its cancellation: the provider may have
-            // rotated the refresh token already.
-            await Task { await self.fly(account, demand) }.value
+            // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
+            await self.fly(account, demand)
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }
@@ -52,9 +51,9 @@ extension RefreshEngine {
         }
     }
 
-    /// Ends when nobody waits; the next first waiter starts it anew.
+    /// Ends when nobody waits; the next who does starts it anew.
     private func watchDeadlines(of account: AccountID) async {
-        while !Task.isCancelled, let next = self.state.withLock({ $0.desks[account]?.earliestDeadline }) {
+        while !Task.isCancelled, let next = self.state.withLock({ $0.desks[account]?.nextDeadlineOrUnwatched() }) {
             await self.timepiece.rest(until: next)
             let now = self.timepiece.now.boot
             let late = self.state.withLock { state in

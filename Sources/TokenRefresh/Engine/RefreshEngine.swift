@@ -157,9 +157,9 @@ package final class RefreshEngine: Sendable {
         switch answer {
         case .now(let waiter, let result):
             waiter.resume(returning: result)
-        case .waits(let start, let isFirst):
+        case .waits(let start, let watch):
             if let start { self.newJobs.yield(.fly(account, start)) }
-            if isFirst { self.newJobs.yield(.watchDeadlines(account)) }
+            if watch { self.newJobs.yield(.watchDeadlines(account)) }
         }
     }
 

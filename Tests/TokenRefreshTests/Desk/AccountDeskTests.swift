@@ -323,7 +323,8 @@ import TokenStorage
                 now: self.now.boot
             )
         }
-        #expect(desk.earliestDeadline == self.now.boot)
+        let due = desk.nextDeadlineOrUnwatched()
+        #expect(due == self.now.boot)
 
         let late = desk.expire(after: .seconds(15), now: self.now.boot)
         let gone = desk.cancel(WaiterID(rawValue: 2))
@@ -336,5 +337,7 @@ import TokenStorage
         #expect(goneTwice == nil)
         #expect(self.told(rest) == ["3: refresh_failed", "4: refresh_failed"])
         #expect(afterClose.isEmpty)
+        let nothingDue = desk.nextDeadlineOrUnwatched()
+        #expect(nothingDue == nil)
     }
 }

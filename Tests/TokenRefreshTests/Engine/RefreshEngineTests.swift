@@ -79,15 +79,16 @@ import TokenStorage
             try await self.house.withReplica(self.provider) { b in
                 try await self.house.withReplica(self.provider) { c in
                     for round in 1...rounds {
-                        var answers: [Task<Answer, Never>] = []
+                        var answers: [Asked] = []
                         for replica in [a, b, c].shuffled(using: &generator) {
                             replica.engine.accepted(Generation(UInt64(round)), for: alice)
                             for _ in 0..<5 { answers.append(replica.ask(refused: Generation(UInt64(round)))) }
                         }
                         let moving = Task {
-                            while !Task.isCancelled {
-                                try await self.house.clock.advanceToSleeper(within: .milliseconds(250))
-                            }
+                            try await self.house.clock.advance(
+                                bySleepersWithin: .milliseconds(250),
+                                until: "all to be served"
+                            ) { Task.isCancelled }
                         }
                         for answer in answers {
                             let generation = await answer.value.generation
@@ -115,8 +116,8 @@ import TokenStorage
                 let waits = first.ask()
                 try await eventually("the first use") { slow.heldCount == 1 }
                 let breaks = second.ask()
-                while other.spent.isEmpty {
-                    try await self.house.clock.advanceToSleeper(within: .milliseconds(250))
+                try await self.house.clock.advance(bySleepersWithin: .milliseconds(250), until: "the second use") {
+                    !other.spent.isEmpty
                 }
                 let died = await breaks.value
                 #expect(died == .error(.reauthorizationRequired))
@@ -142,8 +143,8 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let start = self.house.clock.now
             let answer = replica.ask()
-            while self.provider.spent.isEmpty {
-                try await self.house.clock.advanceToSleeper(within: .milliseconds(250))
+            try await self.house.clock.advance(bySleepersWithin: .milliseconds(250), until: "the use") {
+                !self.provider.spent.isEmpty
             }
             let generation = await answer.value.generation
             #expect(generation == Generation(2))
@@ -168,7 +169,9 @@ import TokenStorage
             #expect(replica.engine.waiterCount == 1)
 
             self.house.store.become(.none)
-            try await self.house.clock.advanceToSleeper(within: .milliseconds(400))
+            try await self.house.clock.advance(bySleepersWithin: .milliseconds(400), until: "the commit") {
+                try await self.house.record()?.generation == Generation(2)
+            }
 
             let generation = await answer.value.generation
             #expect(generation == Generation(2))

@@ -68,6 +68,26 @@ import TokenStorage
         }
     }
 
+    @Test func `I14_a flight that nobody waits for goes on through an outage of the store`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let answer = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            self.house.store.become(.full)
+            self.provider.release()
+            try await eventually("a refused commit") { self.house.store.refusedWrites > 0 }
+            answer.cancel()
+            _ = await answer.value
+            for _ in 0..<5 { try await self.house.clock.advanceToSleeper(within: .milliseconds(400)) }
+            self.house.store.become(.none)
+            try await self.house.clock.advance(bySleepersWithin: .milliseconds(400), until: "the commit") {
+                try await self.house.record()?.generation == Generation(2)
+            }
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
     @Test func `a caller that is gone before it asks does not wait`() async throws {
         try await self.house.put(.expired())
         try await self.house.withReplica(self.provider) { replica in
@@ -107,6 +127,30 @@ import TokenStorage
             self.provider.release()
             let second = await late.value
             #expect(second.generation == Generation(2))
+        }
+    }
+
+    @Test func `I14_those who come while an earlier watch over deadlines still sleeps are told in their time too`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let first = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            first.cancel()
+            _ = await first.value
+            self.house.clock.advance(by: .seconds(5))
+            let second = replica.ask()
+            try await eventually("it to wait") { replica.engine.waiterCount == 1 }
+            // The first one's watch wakes for nobody, and goes on with the second's deadline.
+            try await self.house.clock.advanceToSleeper(within: .seconds(10))
+            #expect(replica.engine.waiterCount == 1)
+            try await self.house.clock.advance(bySleepersWithin: .seconds(10), until: "the deadline") {
+                replica.engine.waiterCount == 0
+            }
+            let told = await second.value
+            #expect(told == .error(.refreshFailed))
         }
     }
 
@@ -163,7 +207,6 @@ import TokenStorage
             self.provider.release()
             try await eventually("a refused commit") { self.house.store.refusedWrites > 0 }
             replica.running.cancel()
-            try await self.house.clock.advanceToSleeper(within: .milliseconds(400))
             let told = await answer.value
             #expect(told == .error(.refreshFailed))
             await replica.running.value

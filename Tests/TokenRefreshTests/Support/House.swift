@@ -55,16 +55,35 @@ struct House: Sendable {
         let replica = Replica(engine: engine, running: running, eventList: events)
         do {
             let result = try await body(replica)
-            running.cancel()
-            endpoint.release()
-            await running.value
+            try await self.end(replica, endpoint)
             return result
         } catch {
-            running.cancel()
-            endpoint.release()
-            await running.value
+            try await self.end(replica, endpoint)
             throw error
         }
+    }
+
+    private func end(_ replica: Replica, _ endpoint: ScriptedTokenEndpoint) async throws {
+        replica.running.cancel()
+        let end = End()
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                await replica.running.value
+                end.come()
+            }
+            // A flight that pauses does so on our clock.
+            try await self.clock.advance(bySleepersWithin: .seconds(1), until: "the replica to end") {
+                endpoint.release()
+                return end.hasCome
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private final class End: Sendable {
+        private let flag = Mutex(false)
+        var hasCome: Bool { self.flag.withLock { $0 } }
+        func come() { self.flag.withLock { $0 = true } }
     }
 }
 
@@ -84,22 +103,46 @@ struct Replica: Sendable {
     var events: [PassEvent] { self.eventList.all }
 
     /// Asks in a task of its own.
-    func ask(_ account: AccountID = alice, refused: Generation? = nil) -> Task<Answer, Never> {
+    func ask(_ account: AccountID = alice, refused: Generation? = nil) -> Asked {
         let engine = self.engine
-        return Task {
-            do throws(PassError) {
-                return .pass(try await engine.pass(for: account, refused: refused))
-            } catch {
-                return .error(error.code)
+        return Asked(
+            task: Task {
+                do throws(PassError) {
+                    return .pass(try await engine.pass(for: account, refused: refused))
+                } catch {
+                    return .error(error.code)
+                }
             }
+        )
+    }
+}
+
+/// A question under way.
+struct Asked: Sendable {
+    let task: Task<Answer, Never>
+
+    /// The answer; a question that is never answered is given up, so that its test fails instead of hanging.
+    var value: Answer {
+        get async {
+            let answer = try? await within("an answer", limit: .seconds(20)) {
+                await withTaskCancellationHandler {
+                    await self.task.value
+                } onCancel: {
+                    self.task.cancel()
+                }
+            }
+            return answer ?? .nothing
         }
     }
+
+    func cancel() { self.task.cancel() }
 }
 
 /// What came of asking for a pass.
 enum Answer: Equatable, Sendable {
     case pass(Pass)
     case error(PassError.Code)
+    case nothing
 
     var generation: Generation? {
         if case .pass(let pass) = self { return pass.generation }

@@ -1,0 +1,83 @@
+import NIOCore
+import Proxy
+import Testing
+
+@Suite struct BackpressureTests {
+    private static let size = 128 << 20
+    private static let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
+    /// What the kernel's buffers on the way may take; no more than that is ever on the way.
+    private static let slack = 48 << 20
+
+    @Test(arguments: ["Content-Length: \(size)\r\n\r\n", "\r\n"])
+    func `I18_ a caller that does not read stops a fast upstream, and loses nothing`(framing: String) async throws {
+        try await withRig(Rig.Setup(sendBuffer: 64 << 10)) { rig in
+            let caller = try await rig.caller(receiveBuffer: 64 << 10)
+            try await caller.send("GET /acme/ HTTP/1.0\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\n\(framing)")
+            let taken = try await upstream.sendUntilStalled(Self.piece, limit: Self.size)
+            #expect(taken < Self.slack)
+
+            #expect(try await caller.head().status == 200)
+            #expect(try await caller.bytes(taken).readableBytes == taken)
+            // It goes on.
+            _ = try await caller.bytes(Self.piece.readableBytes)
+        }
+    }
+
+    @Test func `I18_ an upstream that does not read stops a fast caller`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.size)\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let taken = try await caller.sendUntilStalled(Self.piece, limit: Self.size)
+            #expect(taken < Self.slack)
+            #expect(try await upstream.bytes(taken).readableBytes == taken)
+            _ = try await upstream.bytes(Self.piece.readableBytes)
+        }
+    }
+
+    @Test func `I18_ a caller that reads no answers has no more requests taken`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller(receiveBuffer: 16 << 10)
+            let request = "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n"
+            let piece = ByteBuffer(string: String(repeating: request, count: 2_000))
+            // Ten times their size is answered: that would be a gigabyte.
+            let taken = try await caller.sendUntilStalled(piece, limit: Self.size)
+            #expect(taken < Self.slack)
+            // They are answered when it reads.
+            for _ in 1...(taken / request.utf8.count / 100) { #expect(try await caller.answer().head.status == 404) }
+        }
+    }
+
+    @Test func `I18_ the same with requests that an upstream answers`() async throws {
+        try await withRig(Rig.Setup(sendBuffer: 64 << 10)) { rig in
+            let caller = try await rig.caller(receiveBuffer: 16 << 10)
+            let requests = String(repeating: "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n", count: 100_000)
+            async let sent: Void? = try? caller.send(requests)
+            let upstream = try await rig.upstream.accept()
+            let answer = ByteBuffer(
+                string: "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\n\r\n\(String(repeating: "a", count: 8_000))"
+            )
+            // An upstream that answers each at once: it stops getting requests.
+            var answered = 0
+            let got = Mailbox<Void>()
+            let serving = Task {
+                while (try? await upstream.head()) != nil {
+                    try await upstream.send(answer)
+                    got.put(())
+                }
+            }
+            repeat {
+                answered = got.total
+                try? await eventually("", within: .milliseconds(500)) { got.total > answered }
+            } while got.total > answered
+            #expect(answered * 8_000 < Self.slack)
+            serving.cancel()
+            caller.close()
+            _ = await sent
+        }
+    }
+}

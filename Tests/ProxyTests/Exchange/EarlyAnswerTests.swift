@@ -1,0 +1,68 @@
+import NIOCore
+import Proxy
+import Testing
+
+@Suite struct EarlyAnswerTests {
+    @Test func `an answer during an upload is passed, then the caller is heard out and the connection ends`()
+        async throws
+    {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nhello")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nmuch")
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 413)
+            #expect(head["Connection"] == "close")
+            #expect(body == "much")
+            // What it still sends costs it nothing, until it sees the end.
+            try await caller.send(ByteBuffer(repeating: 0x61, count: 500_000))
+            #expect(try await caller.ending() == .clean)
+            _ = try await upstream.rest()
+        }
+    }
+
+    @Test func `a caller that sends on past a mebibyte is cut off`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n")
+            #expect(try await caller.answer().head.status == 404)
+            let piece = ByteBuffer(repeating: 0x61, count: 1 << 16)
+            await #expect(throws: (any Error).self) {
+                for _ in 1...1_000 { try await caller.send(piece) }
+            }
+        }
+    }
+
+    @Test func `a caller that neither sends nor leaves is cut off after two seconds`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+            #expect(try await caller.answer().head.status == 404)
+            #expect(try await caller.ending() == .clean)
+            // The end above is the gateway's side; when all of it has gone, bytes are answered by a reset.
+            try await eventually("the connection's end") {
+                (try? await caller.send("x")) == nil
+            }
+        }
+    }
+
+    @Test func `an upload that goes on while it is answered still arrives`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            _ = try await upstream.bytes(5)
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nHELLO")
+            #expect(try await caller.head()["Connection"] == "close")
+            #expect(String(buffer: try await caller.bytes(5)) == "HELLO")
+            try await caller.send("world")
+            #expect(String(buffer: try await upstream.bytes(5)) == "world")
+            try await upstream.send("WORLD")
+            #expect(String(buffer: try await caller.bytes(5)) == "WORLD")
+            #expect(try await caller.ending() == .clean)
+        }
+    }
+}

@@ -1,0 +1,246 @@
+import Proxy
+import Testing
+
+@Suite struct ExchangeMachineTests {
+    /// Ways to where a machine can stand, and what each event does there.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let way: [MachineEvent]
+        let event: MachineEvent
+        let action: String
+        let phase: ExchangeMachine.Phase
+
+        init(_ way: [MachineEvent], _ event: MachineEvent, _ action: String, _ phase: ExchangeMachine.Phase) {
+            self.way = way
+            self.event = event
+            self.action = action
+            self.phase = phase
+        }
+
+        var testDescription: String {
+            (self.way + [self.event]).map(\.name).joined(separator: " → ") + " ⇒ \(self.action), \(self.phase)"
+        }
+    }
+
+    private static let parked: [MachineEvent] = [.begin(hasPass: false)]
+    private static let connecting: [MachineEvent] = [.begin(hasPass: true)]
+    private static let sending = connecting + [.sent(onReused: false)]
+    private static let sendingReused = connecting + [.sent(onReused: true)]
+    private static let judging = sending + [.answered(isDeadToken: true, isRepeatable: true)]
+    private static let judgingLost = judging + [.lost(mayRepeat: false)]
+    private static let replaying = judging + [.passArrived(isNewer: true)]
+    private static let answering = sending + [.answered(isDeadToken: false, isRepeatable: true)]
+    private static let retrying = sendingReused + [.lost(mayRepeat: true)]
+
+    static let begins: [Row] = [
+        Row([], .begin(hasPass: true), "connect", .connecting),
+        Row([], .begin(hasPass: false), "park", .parked),
+        Row(answering + [.ended], .begin(hasPass: true), "connect", .connecting),
+    ]
+
+    static let passes: [Row] = [
+        Row([], .passArrived(isNewer: true), "ignore", .idle),
+        Row(parked, .passArrived(isNewer: true), "connect", .connecting),
+        Row(parked, .passArrived(isNewer: false), "connect", .connecting),
+        Row(connecting, .passArrived(isNewer: true), "ignore", .connecting),
+        Row(sending, .passArrived(isNewer: true), "ignore", .sending),
+        Row(judging, .passArrived(isNewer: true), "replay", .connecting),
+        Row(judging, .passArrived(isNewer: false), "passHeldAnswer", .answering),
+        Row(judgingLost, .passArrived(isNewer: true), "replay", .connecting),
+        Row(judgingLost, .passArrived(isNewer: false), "answerReset", .idle),
+        Row(answering, .passArrived(isNewer: true), "ignore", .answering),
+    ]
+
+    static let failures: [Row] = [
+        Row([], .failed, "ignore", .idle),
+        Row(parked, .failed, "answer", .idle),
+        Row(connecting, .failed, "answer", .idle),
+        Row(sending, .failed, "ignore", .sending),
+        Row(judging, .failed, "answer", .idle),
+        Row(judgingLost, .failed, "answer", .idle),
+        Row(answering, .failed, "ignore", .answering),
+        Row([], .upstreamFailed, "abort", .idle),
+        Row(parked, .upstreamFailed, "answer", .idle),
+        Row(connecting, .upstreamFailed, "answer", .idle),
+        Row(sending, .upstreamFailed, "answer", .idle),
+        Row(judging, .upstreamFailed, "answer", .idle),
+        Row(answering, .upstreamFailed, "abort", .idle),
+    ]
+
+    static let sendings: [Row] = [
+        Row(connecting, .sent(onReused: true), "()", .sending),
+        Row(connecting, .sent(onReused: false), "()", .sending),
+        Row(connecting, .lapsed, "park", .parked),
+        Row(replaying, .lapsed, "park", .parked),
+    ]
+
+    static let answers: [Row] = [
+        Row(sending, .answered(isDeadToken: false, isRepeatable: true), "pass", .answering),
+        Row(sending, .answered(isDeadToken: false, isRepeatable: false), "pass", .answering),
+        Row(sending, .answered(isDeadToken: true, isRepeatable: true), "hold", .judging),
+        Row(sending, .answered(isDeadToken: true, isRepeatable: false), "passAndRefresh", .answering),
+        Row(
+            replaying + [.sent(onReused: false)],
+            .answered(isDeadToken: true, isRepeatable: true),
+            "passMarkedReplayed",
+            .answering
+        ),
+        Row(
+            replaying + [.sent(onReused: false)],
+            .answered(isDeadToken: true, isRepeatable: false),
+            "passMarkedReplayed",
+            .answering
+        ),
+        Row(
+            replaying + [.sent(onReused: false)],
+            .answered(isDeadToken: false, isRepeatable: true),
+            "pass",
+            .answering
+        ),
+        Row(retrying + [.sent(onReused: false)], .answered(isDeadToken: true, isRepeatable: true), "hold", .judging),
+        Row(answering, .ended, "finish", .idle),
+    ]
+
+    static let losses: [Row] = [
+        Row([], .lost(mayRepeat: true), "ignore", .idle),
+        Row(parked, .lost(mayRepeat: true), "ignore", .parked),
+        Row(connecting, .lost(mayRepeat: true), "ignore", .connecting),
+        Row(sendingReused, .lost(mayRepeat: true), "retry", .connecting),
+        Row(sendingReused, .lost(mayRepeat: false), "answerReset", .idle),
+        Row(sending, .lost(mayRepeat: true), "answerReset", .idle),
+        Row(retrying + [.sent(onReused: true)], .lost(mayRepeat: true), "answerReset", .idle),
+        Row(replaying + [.sent(onReused: true)], .lost(mayRepeat: true), "retry", .connecting),
+        Row(judging, .lost(mayRepeat: true), "ignore", .judging),
+        Row(judgingLost, .lost(mayRepeat: true), "ignore", .judging),
+        Row(answering, .lost(mayRepeat: true), "abortCaller", .idle),
+    ]
+
+    static let leavings: [Row] = [[], parked, connecting, sending, judging, judgingLost, answering].map { way in
+        Row(way, .abandoned, "()", .idle)
+    }
+
+    @Test(arguments: begins + passes + failures + sendings + answers + losses + leavings)
+    func `each event has its one action and leads to one phase`(row: Row) {
+        var machine = ExchangeMachine()
+        for event in row.way { _ = event.happen(to: &machine) }
+
+        let action = row.event.happen(to: &machine)
+
+        let phase = machine.phase
+        #expect(action == row.action)
+        #expect(phase == row.phase)
+    }
+
+    @Test func `the table leaves out no event that can happen in a phase`() {
+        let rows =
+            Self.begins + Self.passes + Self.failures + Self.sendings + Self.answers + Self.losses + Self.leavings
+        var told: Set<String> = []
+        for row in rows {
+            var machine = ExchangeMachine()
+            for event in row.way { _ = event.happen(to: &machine) }
+            told.insert("\(machine.phase) \(Self.kind(row.event))")
+        }
+        for phase: ExchangeMachine.Phase in [.idle, .parked, .connecting, .sending, .judging, .answering] {
+            for event in MachineEvent.allCases where event.isPossible(in: phase) {
+                #expect(told.contains("\(phase) \(Self.kind(event))"))
+            }
+        }
+    }
+
+    private static func kind(_ event: MachineEvent) -> Substring {
+        String(reflecting: event).prefix { $0 != "(" }
+    }
+
+    @Test func `a pass may lapse three times, then the caller is told`() {
+        var machine = ExchangeMachine()
+        _ = machine.begin(hasPass: true)
+        for _ in 1...3 {
+            let action = machine.lapsed()
+            #expect(action == .park)
+            _ = machine.passArrived(isNewer: true)
+        }
+
+        let action = machine.lapsed()
+
+        let phase = machine.phase
+        #expect(action == .answer)
+        #expect(phase == .idle)
+    }
+
+    @Test func `lapses are counted over a replay too`() {
+        var machine = ExchangeMachine()
+        _ = machine.begin(hasPass: true)
+        for _ in 1...3 {
+            _ = machine.lapsed()
+            _ = machine.passArrived(isNewer: true)
+        }
+        machine.sent(onReused: false)
+        _ = machine.answered(.init(isDeadToken: true, isRepeatable: true))
+        _ = machine.passArrived(isNewer: true)
+
+        let action = machine.lapsed()
+
+        #expect(action == .answer)
+    }
+
+    @Test func `what one request spent the next one has again`() {
+        var machine = ExchangeMachine()
+        for _ in 1...2 {
+            for event in Self.replaying + [.sent(onReused: true)] { _ = event.happen(to: &machine) }
+            let lost = machine.upstreamLost(mayRepeat: true)
+            #expect(lost == .retry)
+            machine.sent(onReused: false)
+            _ = machine.answered(.init(isDeadToken: false, isRepeatable: true))
+            let end = machine.answerEnded()
+            #expect(end == .finish)
+        }
+    }
+
+    /// Actions with which a request is over.
+    private static let last: Set<String> = ["finish", "answer", "answerReset", "abortCaller"]
+
+    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    func `what goes in comes out once, with at most one replay and one retry, on any way`(seed: UInt64) {
+        var random = SeededGenerator(seed)
+        var machine = ExchangeMachine()
+        var begun = 0
+        var over = 0
+        var spent: [String: Int] = [:]
+        for _ in 1...300 {
+            let phase = machine.phase
+            let events = MachineEvent.allCases.filter { $0.isPossible(in: phase) }
+            let event = events[Int(random.next() % UInt64(events.count))]
+
+            let action = event.happen(to: &machine)
+
+            if case .begin = event {
+                begun += 1
+                spent = [:]
+            }
+            spent[action, default: 0] += 1
+            if Self.last.contains(action) { over += 1 }
+            if phase != .idle, event == .abandoned || event == .upstreamFailed && action == "abort" { over += 1 }
+            let isOver = begun == over
+            let isIdle = machine.phase == .idle
+            #expect(isOver == isIdle, "\(event.name) in \(phase): \(action)")
+            #expect(spent["replay", default: 0] <= 1)
+            #expect(spent["retry", default: 0] <= 1)
+            #expect(spent["park", default: 0] <= 4)
+        }
+        #expect(begun > 1)
+    }
+}
+
+/// The same numbers for the same seed (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { self.state = seed }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var value = self.state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}

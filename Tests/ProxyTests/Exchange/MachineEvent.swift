@@ -1,0 +1,71 @@
+import Proxy
+
+/// Something that happens to an ``ExchangeMachine``, as a value.
+enum MachineEvent: Sendable, Hashable, CaseIterable {
+    case begin(hasPass: Bool)
+    case passArrived(isNewer: Bool)
+    case failed
+    case lapsed
+    case sent(onReused: Bool)
+    case answered(isDeadToken: Bool, isRepeatable: Bool)
+    case lost(mayRepeat: Bool)
+    case ended
+    case upstreamFailed
+    case abandoned
+
+    static let allCases: [MachineEvent] = [
+        .begin(hasPass: true), .begin(hasPass: false), .passArrived(isNewer: true), .passArrived(isNewer: false),
+        .failed,
+        .lapsed, .sent(onReused: true), .sent(onReused: false), .answered(isDeadToken: true, isRepeatable: true),
+        .answered(isDeadToken: true, isRepeatable: false), .answered(isDeadToken: false, isRepeatable: true),
+        .answered(isDeadToken: false, isRepeatable: false), .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
+        .upstreamFailed, .abandoned,
+    ]
+
+    /// Makes it happen.
+    ///
+    /// - Returns: the name of the action that came out.
+    func happen(to machine: inout ExchangeMachine) -> String {
+        switch self {
+        case .begin(let hasPass): "\(machine.begin(hasPass: hasPass))"
+        case .passArrived(let isNewer): "\(machine.passArrived(isNewer: isNewer))"
+        case .failed: "\(machine.failed())"
+        case .lapsed: "\(machine.lapsed())"
+        case .sent(let isReused): "\(machine.sent(onReused: isReused))"
+        case .answered(let isDeadToken, let isRepeatable):
+            "\(machine.answered(.init(isDeadToken: isDeadToken, isRepeatable: isRepeatable)))"
+        case .lost(let mayRepeat): "\(machine.upstreamLost(mayRepeat: mayRepeat))"
+        case .ended: "\(machine.answerEnded())"
+        case .upstreamFailed: machine.upstreamFailed() ? "answer" : "abort"
+        case .abandoned: "\(machine.abandoned())"
+        }
+    }
+
+    /// Whether a shell that keeps its books can cause it in that phase; else it would poison the machine.
+    func isPossible(in phase: ExchangeMachine.Phase) -> Bool {
+        switch self {
+        case .begin: phase == .idle
+        case .lapsed, .sent: phase == .connecting
+        case .answered: phase == .sending
+        case .ended: phase == .answering
+        case .passArrived, .failed, .lost, .upstreamFailed, .abandoned: phase != .poisoned
+        }
+    }
+
+    /// For people.
+    var name: String {
+        switch self {
+        case .begin(let hasPass): hasPass ? "begin with a pass" : "begin without a pass"
+        case .passArrived(let isNewer): isNewer ? "a newer pass" : "the same pass"
+        case .failed: "no pass or no connection"
+        case .lapsed: "pass lapsed"
+        case .sent(let isReused): isReused ? "sent on a reused connection" : "sent on a new connection"
+        case .answered(let isDead, let isRepeatable):
+            (isDead ? "dead token" : "answer") + (isRepeatable ? ", repeatable" : ", not repeatable")
+        case .lost(let mayRepeat): mayRepeat ? "lost, may repeat" : "lost"
+        case .ended: "answer ended"
+        case .upstreamFailed: "upstream failed"
+        case .abandoned: "caller gone"
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct ParkingTests {
+    @Test(arguments: [1, 2])
+    func `I14_ callers of one account share one question on each loop, and one above the limit is told so at once`(
+        eventLoops: Int
+    ) async throws {
+        let setup = Rig.Setup(eventLoops: eventLoops, waiters: 99, pass: nil)
+        try await withRig(setup) { rig in
+            var callers: [Peer] = []
+            for _ in 1...100 { callers.append(try await rig.caller()) }
+            for caller in callers { try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
+
+            // One is answered while the others wait: then all the others do.
+            let statuses = Mailbox<Int>()
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                for caller in callers {
+                    tasks.addTask {
+                        let (head, body) = try await caller.answer()
+                        if head.status == 503 {
+                            #expect(body.contains("overloaded"))
+                            #expect(head["Retry-After"] == "1")
+                        }
+                        statuses.put(head.status)
+                    }
+                }
+                #expect(try await statuses.next("answer of the one too many") == 503)
+                #expect((1...eventLoops).contains(rig.passes.questions.total))
+                tasks.addTask {
+                    for _ in 1...99 {
+                        let upstream = try await rig.upstream.accept()
+                        _ = try await upstream.head()
+                        try await upstream.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+                    }
+                }
+                rig.install(.sample())
+                for question in rig.passes.questions.takeAll() { question.answer(.success(.sample())) }
+                try await tasks.waitForAll()
+            }
+            #expect(statuses.takeAll() == Array(repeating: 200, count: 99))
+            #expect(rig.passes.questions.total <= eventLoops)
+        }
+    }
+
+    @Test func `I14_ a waiter's place is free again when it has its answer`() async throws {
+        try await withRig(Rig.Setup(waiters: 1, pass: nil)) { rig in
+            let caller = try await rig.caller()
+            for _ in 1...3 {
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                let question = try await rig.passes.questions.next("question")
+                question.answer(.failure(PassError(.accountEmpty, "nothing there")))
+                #expect(try await caller.answer().body.contains("account_empty"))
+            }
+        }
+    }
+
+    @Test func `a waiter that leaves costs nobody anything`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let leaving = try await rig.caller()
+            try await leaving.send("GET /acme/gone HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            let staying = try await rig.caller()
+            try await staying.send("GET /acme/here HTTP/1.1\r\nHost: a\r\n\r\n")
+            // The gateway has seen it leave when it has closed its side too.
+            try await leaving.finish()
+            _ = try await leaving.rest()
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head().request == "GET /v2/here")
+            try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await staying.head().status == 204)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `a parked request takes no more of its body than the replay limit and a read`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 67108864\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            let piece = ByteBuffer(repeating: 0x61, count: 64 << 10)
+            let taken = try await caller.sendUntilStalled(piece, limit: 64 << 20)
+            // The kernel's buffers on both sides take some megabytes.
+            #expect(taken < 32 << 20)
+
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head()["Content-Length"] == "67108864")
+            #expect(try await upstream.bytes(taken).readableBytes == taken)
+        }
+    }
+
+    @Test func `a body that comes while its request is parked follows the head`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let question = try await rig.passes.questions.next("question")
+            try await caller.send("world")
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            #expect(try await rig.upstream.accept().request().body == "helloworld")
+        }
+    }
+
+    @Test func `a pass that ended before the connection was ready is asked for anew`() async throws {
+        try await withRig(Rig.Setup(pass: .sample(1, usableFor: .zero))) { rig in
+            rig.passes.hold(nil, for: Rig.account)
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            #expect(question.refused == nil)
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-2")
+        }
+    }
+
+    @Test func `a dropped pass stops requests before their head leaves`() async throws {
+        try await withRig { rig in
+            rig.passes.hold(nil, for: Rig.account)
+            rig.server.follow(.dropped(Rig.account))
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            question.answer(.failure(PassError(.killed, "killed")))
+            #expect(try await caller.answer().head.status == 503)
+        }
+    }
+}

@@ -1,0 +1,271 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct ReplayTests {
+    private static let dead =
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 4\r\n\r\ndead"
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    /// A caller's request that an upstream has just refused; the gateway asks for another pass.
+    private func refused(
+        _ rig: Rig,
+        _ request: String,
+        _ answer: String = dead
+    ) async throws -> (caller: Peer, upstream: Peer, question: ScriptedPasses.Question) {
+        let caller = try await rig.caller()
+        try await caller.send(request)
+        let upstream = try await rig.upstream.accept()
+        _ = try await upstream.request()
+        try await upstream.send(answer)
+        let question = try await rig.passes.questions.next("question")
+        #expect(question.refused == TokenMark(.sample(1)))
+        return (caller, upstream, question)
+    }
+
+    private func answer(_ question: ScriptedPasses.Question, _ rig: Rig, _ pass: Pass) {
+        rig.install(pass)
+        question.answer(.success(pass))
+    }
+
+    @Test(arguments: [
+        ("POST", "Content-Length: 5\r\n\r\nhello", "hello"), ("GET", "\r\n", ""),
+        ("POST", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "hello world"),
+    ])
+    func `I10_ a dead token is replaced and the request sent once more, whole, without the caller noticing`(
+        method: String,
+        rest: String,
+        body: String
+    ) async throws {
+        try await withRig { rig in
+            let request = "\(method) /acme/x?y HTTP/1.1\r\nHost: a\r\nX-Own: 1\r\n\(rest)"
+            let (caller, upstream, question) = try await self.refused(rig, request)
+
+            self.answer(question, rig, .sample(2))
+
+            let replay = try await upstream.request()
+            #expect(replay.head.request == "\(method) /v2/x?y")
+            #expect(replay.head["Authorization"] == "Bearer token-2")
+            #expect(replay.head["X-Own"] == "1")
+            #expect(replay.body == body)
+            try await upstream.send(Self.ok)
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 200)
+            #expect(answer.head.all("Martlet-Replayed").isEmpty)
+            #expect(answer.body == "ok")
+            #expect(rig.passes.questions.total == 1)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `I11_ a second 401 is passed on with a mark, and asks nothing`() async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.answer(question, rig, .sample(2))
+            _ = try await upstream.request()
+            try await upstream.send(Self.dead)
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.head["Martlet-Replayed"] == "1")
+            #expect(answer.head["WWW-Authenticate"] == "Bearer error=\"invalid_token\"")
+            #expect(answer.body == "dead")
+            #expect(rig.passes.questions.total == 1)
+        }
+    }
+
+    @Test(arguments: [
+        ("Content-Length: 65537\r\n\r\n" + String(repeating: "x", count: 65_537)),
+        ("Transfer-Encoding: chunked\r\n\r\n10001\r\n" + String(repeating: "x", count: 65_537) + "\r\n0\r\n\r\n"),
+    ])
+    func `I10_ a body above the limit is not sent again: the 401 goes on, and the next request finds a fresh token`(
+        rest: String
+    ) async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(rig, "POST /acme/ HTTP/1.1\r\nHost: a\r\n\(rest)")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.head.all("Martlet-Replayed").isEmpty)
+            #expect(answer.body == "dead")
+
+            // While it is refreshed, requests go on with the old token; one that is refused too joins.
+            try await caller.send("GET /acme/2 HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-1")
+            try await upstream.send(Self.dead)
+            self.answer(question, rig, .sample(2))
+            let replay = try await upstream.head()
+            #expect(replay.request == "GET /v2/2")
+            #expect(replay["Authorization"] == "Bearer token-2")
+            #expect(rig.passes.questions.total == 1)
+        }
+    }
+
+    @Test(arguments: [
+        dead,
+        "HTTP/1.1 401 No\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndead\r\n0\r\n\r\n",
+        "HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndead",
+        "HTTP/1.1 401 No\r\n\r\ndead",
+    ])
+    func `the held 401 goes to the caller whole when there is no newer pass`(held: String) async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(
+                rig,
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n",
+                held
+            )
+            if !held.contains("Content-Length") || held.contains("close") { upstream.close() }
+            question.answer(.success(.sample(1)))
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.head.all("Martlet-Replayed").isEmpty)
+            #expect(answer.body == "dead")
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `a held 401 outlives its connection`() async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(
+                rig,
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n",
+                "HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndead"
+            )
+            try await upstream.finish()
+            // The gateway has seen the end when it has closed its side too.
+            #expect(try await upstream.ending() == .clean)
+            question.answer(.success(.sample(1)))
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.body == "dead")
+        }
+    }
+
+    @Test func `a held 401 that can't become whole any more is a reset`() async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(
+                rig,
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n",
+                "HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\nde"
+            )
+            try await upstream.finish()
+            #expect(try await upstream.ending() == .clean)
+            question.answer(.success(.sample(1)))
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("upstream_reset"))
+        }
+    }
+
+    @Test func `a held 401 whose rest comes late goes on when it comes`() async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(
+                rig,
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n",
+                "HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\nde"
+            )
+            question.answer(.success(.sample(1)))
+            #expect(try await caller.head().status == 401)
+            try await upstream.send("ad")
+            #expect(String(buffer: try await caller.bytes(4)) == "dead")
+        }
+    }
+
+    @Test func `a failed refresh is told by its own error, not by the 401`() async throws {
+        try await withRig { rig in
+            let (caller, _, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            question.answer(.failure(PassError(.reauthorizationRequired, "sign in again")))
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 503)
+            #expect(answer.body.contains("reauthorization_required"))
+            #expect(answer.body.contains("sign in again"))
+        }
+    }
+
+    @Test func `a 401 to an older token is replayed with the newer one that is there, without asking`() async throws {
+        try await withRig { rig in
+            let slow = try await rig.caller()
+            try await slow.send("GET /acme/slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            let slowUpstream = try await rig.upstream.accept()
+            _ = try await slowUpstream.head()
+            let other = try await rig.caller()
+            try await other.send("GET /acme/other HTTP/1.1\r\nHost: a\r\n\r\n")
+            let otherUpstream = try await rig.upstream.accept()
+            _ = try await otherUpstream.head()
+            try await otherUpstream.send(Self.ok)
+            _ = try await other.answer()
+            try await rig.installAndSee(.sample(2), through: otherUpstream, other)
+
+            try await slowUpstream.send(Self.dead)
+
+            // The connection that was free last is taken: the one of the 401 itself.
+            #expect(try await slowUpstream.head()["Authorization"] == "Bearer token-2")
+            try await slowUpstream.send(Self.ok)
+            #expect(try await slow.answer().head.status == 200)
+            #expect(rig.passes.questions.total == 0)
+        }
+    }
+
+    @Test func `a 401 in the middle of an upload is replayed on a connection that knows nothing of it`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            #expect(String(buffer: try await first.bytes(5)) == "hello")
+            try await first.send(Self.dead)
+            let question = try await rig.passes.questions.next("question")
+            self.answer(question, rig, .sample(2))
+
+            // The first one still waits for five bytes: anything sent there would be taken for them.
+            #expect(try await first.ending() == .clean)
+            let second = try await rig.upstream.accept()
+            let head = try await second.head()
+            #expect(head["Authorization"] == "Bearer token-2")
+            #expect(String(buffer: try await second.bytes(5)) == "hello")
+            try await caller.send("world")
+            #expect(String(buffer: try await second.bytes(5)) == "world")
+            try await second.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test func `I10_ once an interim answer has gone to the caller nothing is sent again`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+            #expect(try await caller.head().status == 103)
+            try await upstream.send(Self.dead)
+            #expect(try await caller.answer().head.status == 401)
+            // The next request shall find a fresh token all the same.
+            #expect(try await rig.passes.questions.next("question").refused == TokenMark(.sample(1)))
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"insufficient_user_authentication\"\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
+    ])
+    func `what no fresh token mends is passed on without a question`(answer: String) async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            for _ in 1...2 {
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                try await upstream.send(answer.replacingClose())
+                #expect(try await caller.answer().head.status / 100 == 4)
+            }
+            #expect(rig.passes.questions.total == 0)
+        }
+    }
+}
+
+extension String {
+    /// The answer, with the connection ending behind it.
+    fileprivate func replacingClose() -> String {
+        self.replacing("Content-Length", with: "Connection: close\r\nContent-Length")
+    }
+}

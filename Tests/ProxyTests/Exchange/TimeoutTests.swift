@@ -1,0 +1,160 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+@Suite struct TimeoutTests {
+    private static let short = Duration.milliseconds(300)
+
+    @Test func `an upstream that does not answer in time is given up`() async throws {
+        try await withRig(.route { $0.timeouts.response = Self.short }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 504)
+            #expect(answer.body.contains("upstream_timeout"))
+            _ = try await upstream.ending()
+            // The caller's connection serves the next request.
+            try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await caller.answer().head.status == 404)
+        }
+    }
+
+    @Test func `an upstream that takes no connections is unreachable in time`() async throws {
+        let reserved = try ReservedPort()
+        let fillers = try reserved.stall()
+        defer { for filler in fillers { close(filler) } }
+        let setup = Rig.Setup(routes: { _ in [.sample(port: reserved.number) { $0.timeouts.connect = Self.short }] })
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("upstream_unreachable"))
+        }
+    }
+
+    @Test func `an answer that stops is cut off, not ended`() async throws {
+        try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            #expect(try await caller.head().status == 200)
+            let (bytes, ending) = try await caller.rest()
+            #expect(String(buffer: bytes) == "hello")
+            #expect(ending == .reset)
+            _ = try await upstream.ending()
+        }
+    }
+
+    @Test func `a body that stops coming is the caller's fault`() async throws {
+        try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 408)
+            #expect(answer.head["Connection"] == "close")
+            #expect(answer.body.contains("body_timeout"))
+            #expect(try await caller.ending() == .clean)
+        }
+    }
+
+    @Test func `a body that the upstream stops taking is the upstream's`() async throws {
+        try await withRig(.route { $0.timeouts.idle = .milliseconds(1_500) }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let sending = Task {
+                let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
+                while (try? await caller.send(piece)) != nil {}
+            }
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 504)
+            #expect(answer.body.contains("upstream_timeout"))
+            caller.close()
+            await sending.value
+        }
+    }
+
+    @Test func `time spent waiting for a pass is not counted against the connection`() async throws {
+        let limit = Duration.milliseconds(1_500)
+        // Two accounts at one upstream share its pool of one connection.
+        let setup = Rig.Setup(pass: nil) { port in
+            ["/acme/": Rig.account, "/other/": AccountID("other")].map { path, account in
+                .sample(port: port) { plan in
+                    plan.path = path
+                    plan.account = account
+                    plan.timeouts.connect = limit
+                    plan.maxConnections = 1
+                }
+            }
+        }
+        try await withRig(setup) { rig in
+            let parked = try await rig.caller()
+            try await parked.send("GET /acme/parked HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            try await Task.sleep(for: limit + Tick.period)
+            rig.install(.sample(1, account: AccountID("other")))
+            let busy = try await rig.caller()
+            try await busy.send("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+
+            rig.install(.sample(1))
+            question.answer(.success(.sample(1)))
+            // Time for a sweep to see it wait.
+            try await Task.sleep(for: Tick.period * 2)
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await upstream.head().request == "GET /v2/parked")
+        }
+    }
+
+    @Test func `a connection without a request, or with half a head, is closed in time`() async throws {
+        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .milliseconds(600)))
+        try await withRig(setup) { rig in
+            let silent = try await rig.caller()
+            let halting = try await rig.caller()
+            try await halting.send("GET /acme/ HT")
+            #expect(try await halting.ending() == .clean)
+            #expect(try await silent.ending() == .clean)
+
+            let served = try await rig.caller()
+            try await served.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await served.answer().head.status == 404)
+            #expect(try await served.ending() == .clean)
+        }
+    }
+
+    @Test func `a request under way is no idle connection`() async throws {
+        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .milliseconds(1_500)))
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            // Two connections that come after it are closed before it is answered.
+            for _ in 1...2 { #expect(try await rig.caller().ending() == .clean) }
+            try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await caller.head().status == 204)
+        }
+    }
+
+    @Test func `a caller that leaves its answers unread is closed in time`() async throws {
+        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(idle: .milliseconds(600)))
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller(receiveBuffer: 16 << 10)
+            let requests = String(repeating: "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n", count: 2_000)
+            _ = try await caller.sendUntilStalled(ByteBuffer(string: requests), limit: 1 << 30)
+            await #expect(throws: (any Error).self) { try await caller.send("GET") }
+        }
+    }
+}

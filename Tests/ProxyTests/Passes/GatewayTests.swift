@@ -1,0 +1,149 @@
+import HTTPWire
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct GatewayTests {
+    private func gateway(_ routes: [RoutePlan] = [.sample(port: 1)], pass: Pass? = nil) -> Gateway {
+        var gateway = Gateway(RouteTable(routes))
+        if let pass { gateway.follow(.installed(pass)) }
+        return gateway
+    }
+
+    private func match(_ gateway: Gateway, _ path: String = "/acme/") throws -> RouteTable.Match? {
+        switch gateway.decide(try .parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")) {
+        case .forward(let match), .wait(let match): match
+        case .answer: nil
+        }
+    }
+
+    /// The head that may leave, or `nil`.
+    private func authorized(_ gateway: Gateway, _ path: String = "/acme/") throws -> String? {
+        let route = try #require(try self.match(gateway, path)).route
+        guard let head = gateway.authorize(ByteBuffer(string: "GET / HTTP/1.1\r\n"), route) else { return nil }
+        return String(buffer: head.open())
+    }
+
+    @Test func `a request waits without a pass, goes with one, and waits again when it is dropped`() throws {
+        let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        var gateway = self.gateway()
+        guard case .wait = gateway.decide(request) else {
+            Issue.record("no pass, and it does not wait")
+            return
+        }
+        gateway.follow(.installed(.sample()))
+        guard case .forward = gateway.decide(request) else {
+            Issue.record("a pass, and it does not go")
+            return
+        }
+        gateway.follow(.dropped(Rig.account))
+        guard case .wait = gateway.decide(request) else {
+            Issue.record("no pass any more, and it does not wait")
+            return
+        }
+    }
+
+    @Test func `a request that no route matches is answered`() throws {
+        let request = try RequestHead.parsed("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        guard case .answer(let error) = self.gateway().decide(request) else {
+            Issue.record("it goes somewhere")
+            return
+        }
+        #expect(error.code == .noRoute)
+    }
+
+    @Test func `the injected line ends the head`() throws {
+        let gateway = self.gateway(pass: .sample())
+        #expect(try self.authorized(gateway) == "GET / HTTP/1.1\r\nAuthorization: Bearer token-1\r\n\r\n")
+    }
+
+    @Test func `the head tells which token it carries`() throws {
+        let gateway = self.gateway(pass: .sample(7))
+        let route = try #require(try self.match(gateway)).route
+        let token = gateway.authorize(ByteBuffer(), route)?.token
+        #expect(token == TokenMark(.sample(7)))
+    }
+
+    @Test func `an ended pass authorizes nothing`() throws {
+        let gateway = self.gateway(pass: .sample(usableFor: .nanoseconds(-1)))
+        #expect(try self.authorized(gateway) == nil)
+    }
+
+    @Test func `a dropped pass authorizes nothing`() throws {
+        var gateway = self.gateway(pass: .sample())
+        gateway.follow(.dropped(Rig.account))
+        #expect(try self.authorized(gateway) == nil)
+    }
+
+    @Test func `a newer pass replaces the older`() throws {
+        var gateway = self.gateway(pass: .sample(1))
+        gateway.follow(.installed(.sample(2)))
+        #expect(try self.authorized(gateway)?.contains("Bearer token-2\r\n") == true)
+    }
+
+    @Test func `events of accounts that no route uses are ignored`() throws {
+        var gateway = self.gateway(pass: .sample())
+        gateway.follow(.installed(.sample(2, account: AccountID("bob"))))
+        gateway.follow(.dropped(AccountID("bob")))
+        #expect(try self.authorized(gateway)?.contains("token-1") == true)
+    }
+
+    @Test func `each route injects its own line of its own account`() throws {
+        var gateway = self.gateway([
+            .sample(port: 1),
+            .sample(port: 1) { plan in
+                plan.path = "/key/"
+                plan.injection = Injection(header: "X-Api-Key", prefix: "")
+            },
+            .sample(port: 1) { plan in
+                plan.path = "/bob/"
+                plan.account = AccountID("bob")
+            },
+        ])
+        gateway.follow(.installed(.sample(1)))
+        gateway.follow(.installed(.sample(2, account: AccountID("bob"))))
+        #expect(try self.authorized(gateway, "/acme/") == "GET / HTTP/1.1\r\nAuthorization: Bearer token-1\r\n\r\n")
+        #expect(try self.authorized(gateway, "/key/") == "GET / HTTP/1.1\r\nX-Api-Key: token-1\r\n\r\n")
+        #expect(try self.authorized(gateway, "/bob/") == "GET / HTTP/1.1\r\nAuthorization: Bearer token-2\r\n\r\n")
+    }
+
+    @Test func `that an upstream took a token is news once, and only of the current one`() {
+        var gateway = self.gateway(pass: .sample(2))
+        let old = gateway.prove(TokenMark(.sample(1)), slot: 0)
+        let first = gateway.prove(TokenMark(.sample(2)), slot: 0)
+        let second = gateway.prove(TokenMark(.sample(2)), slot: 0)
+        gateway.follow(.installed(.sample(3)))
+        let next = gateway.prove(TokenMark(.sample(3)), slot: 0)
+        #expect([old, first, second, next] == [false, true, false, true])
+    }
+
+    @Test func `a doubled event keeps what is known of the pass`() {
+        let pass = Pass.sample()
+        var gateway = self.gateway(pass: pass)
+        let first = gateway.prove(TokenMark(pass), slot: 0)
+        gateway.follow(.installed(pass))
+        let second = gateway.prove(TokenMark(pass), slot: 0)
+        #expect([first, second] == [true, false])
+    }
+}
+
+@Suite struct InjectionTests {
+    @Test(arguments: [
+        (Injection(), "Authorization: Bearer token-1\r\n\r\n"),
+        (Injection(header: "X-Api-Key", prefix: ""), "X-Api-Key: token-1\r\n\r\n"),
+        (Injection(header: "Authorization", prefix: "token "), "Authorization: token token-1\r\n\r\n"),
+    ])
+    func `the line carries header, prefix and token, and ends the head`(injection: Injection, line: String) {
+        #expect(String(buffer: injection.line(for: .sample())) == line)
+    }
+}
+
+@Suite struct WaiterLimitTests {
+    @Test func `as many as there are places get in, and a place given back is taken again`() {
+        let limit = WaiterLimit(2)
+        #expect([limit.enter(), limit.enter(), limit.enter(), limit.enter()] == [true, true, false, false])
+        limit.leave(1)
+        #expect([limit.enter(), limit.enter()] == [true, false])
+    }
+}

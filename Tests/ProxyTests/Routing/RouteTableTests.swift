@@ -1,0 +1,147 @@
+import HTTPWire
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct RouteTableTests {
+    /// Routes by name, each with a path and perhaps a host.
+    private func table(_ routes: [(String, host: String?, path: String)]) -> RouteTable {
+        RouteTable(
+            routes.map { name, host, path in
+                .sample(port: 1) { plan in
+                    plan.name = name
+                    plan.host = host
+                    plan.path = path
+                }
+            }
+        )
+    }
+
+    private func match(_ table: RouteTable, _ target: String, host: String = "a", method: String = "GET") throws
+        -> RouteTable.Match?
+    {
+        table.match(try .parsed("\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n"))
+    }
+
+    @Test(arguments: [
+        ("/acme/", "/acme/", 6),
+        ("/acme/", "/acme/users?page=2", 6),
+        ("/acme/", "/acme/a/b/", 6),
+        ("/acme/v1/", "/acme/v1/x", 9),
+        ("/", "/", 1),
+        ("/", "/anything", 1),
+        // Segments are compared decoded; what is replaced is raw.
+        ("/acme/", "/%61cme/x", 8),
+        ("/acme/", "/%61%63%6D%65/x", 14),
+        ("/acme/", "/acme/%61", 6),
+        ("/a b/", "/a%20b/x", 7),
+        ("/ä/", "/%C3%A4/x", 8),
+        ("/a%b/", "/a%25b/x", 7),
+        ("/", "/%61", 1),
+    ])
+    func `a path covers as many raw bytes as its segments stand in`(path: String, target: String, prefix: Int) throws {
+        let match = try self.match(self.table([("r", nil, path)]), target)
+        #expect(match?.prefix == prefix)
+    }
+
+    @Test(arguments: [
+        ("/acme/", "/acme"),
+        ("/acme/", "/acmex/"),
+        ("/acme/", "/ACME/"),
+        ("/acme/", "/"),
+        ("/acme/", "/x/acme/"),
+        ("/acme/v1/", "/acme/v2/"),
+        ("/acme/v1/", "/acme/"),
+        // An encoded slash is no separator.
+        ("/acme/", "/acme%2F"),
+        ("/acme/", "/acme%2fx/"),
+        ("/a/b/", "/a%2Fb/"),
+        ("/acme/", "/%61cme"),
+        ("/acme/", "/acme%20/"),
+        // Decoded once.
+        ("/acme/", "/%2561cme/"),
+    ])
+    func `whole segments match or nothing does`(path: String, target: String) throws {
+        let match = try self.match(self.table([("r", nil, path)]), target)
+        #expect(match == nil)
+    }
+
+    @Test(arguments: [
+        ("api.local", true), ("API.Local", true), ("api.local:8080", true), ("api.local.evil", false),
+        ("x.api.local", false), ("other", false),
+    ])
+    func `a host is compared without case and port`(host: String, matches: Bool) throws {
+        let table = self.table([("r", "Api.Local", "/acme/")])
+        let match = try self.match(table, "/acme/", host: host)
+        #expect((match != nil) == matches)
+    }
+
+    @Test func `an IPv6 host is compared without its port`() throws {
+        let table = self.table([("r", "[::1]", "/")])
+        #expect(try self.match(table, "/", host: "[::1]:8080") != nil)
+        #expect(try self.match(table, "/", host: "[::1]") != nil)
+        #expect(try self.match(table, "/", host: "[::2]") == nil)
+    }
+
+    @Test(arguments: [
+        ("api", "/a/b/c", "host short"), ("other", "/a/b/c", "long"), ("other", "/a/x", "short"),
+        ("other", "/x", "root"),
+        ("api", "/x", "root"),
+    ])
+    func `a host beats none, then the longest path wins`(host: String, target: String, name: String) throws {
+        let routes: [(String, host: String?, path: String)] = [
+            ("root", nil, "/"), ("short", nil, "/a/"), ("long", nil, "/a/b/"), ("host short", "api", "/a/"),
+        ]
+        for table in [self.table(routes), self.table(routes.reversed())] {
+            let match = try self.match(table, target, host: host)
+            #expect(match?.route.plan.name == name)
+        }
+    }
+
+    @Test func `OPTIONS * goes by the route of the whole host, and keeps its target`() throws {
+        let match = try self.match(self.table([("r", nil, "/")]), "*", method: "OPTIONS")
+        #expect(match?.prefix == 0)
+        #expect(try self.match(self.table([("r", nil, "/acme/")]), "*", method: "OPTIONS") == nil)
+    }
+
+    @Test(arguments: [
+        ("http://api/acme/x", "api", 6), ("http://api:81/acme/x", "api:81", 6), ("https://API/acme/", "api", 6),
+    ])
+    func `an absolute target names the host`(target: String, host: String, prefix: Int) throws {
+        let match = try self.match(self.table([("r", "api", "/acme/")]), target, host: host)
+        #expect(match?.prefix == prefix)
+    }
+
+    @Test func `an absolute target without a path is the root`() throws {
+        let match = try self.match(self.table([("r", nil, "/")]), "http://a")
+        #expect(match?.prefix == 0)
+        #expect(try self.match(self.table([("r", nil, "/acme/")]), "http://a") == nil)
+    }
+
+    @Test func `no route at all matches nothing`() throws {
+        #expect(try self.match(RouteTable([]), "/") == nil)
+    }
+
+    @Test func `routes of one account share its slot, of one upstream its pool`() {
+        let table = RouteTable([
+            .sample(port: 1) { $0.name = "a" },
+            .sample(port: 1) { plan in
+                plan.name = "b"
+                plan.path = "/b/"
+                plan.injection = Injection(header: "X-Key", prefix: "")
+            },
+            .sample(port: 2) { plan in
+                plan.name = "c"
+                plan.path = "/c/"
+                plan.account = AccountID("bob")
+            },
+        ])
+        let routes = Dictionary(uniqueKeysWithValues: table.routes.map { ($0.plan.name, $0) })
+        #expect(routes["a"]?.slot == routes["b"]?.slot)
+        #expect(routes["a"]?.line != routes["b"]?.line)
+        #expect(routes["a"]?.pool == routes["b"]?.pool)
+        #expect(routes["a"]?.slot != routes["c"]?.slot)
+        #expect(routes["a"]?.pool != routes["c"]?.pool)
+        #expect(table.slots.count == 2)
+    }
+}

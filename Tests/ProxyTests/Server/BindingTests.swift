@@ -1,0 +1,52 @@
+import Proxy
+import Testing
+
+@Suite struct BindingTests {
+    private func server(_ listeners: [ProxyPlan.Address], eventLoops: Int = 2) async -> ProxyServer {
+        await ProxyServer(ProxyPlan(listeners: listeners, routes: [], eventLoops: eventLoops), passes: ScriptedPasses())
+    }
+
+    @Test func `a busy port is told, and what was bound before it is free again`() async throws {
+        try await withRig { rig in
+            let taken = ProxyPlan.Address(host: "127.0.0.1", port: rig.port)
+            let second = await self.server([.init(host: "127.0.0.1", port: 0), taken])
+            let error = await #expect(throws: ProxyError.self) { _ = try await second.bind() }
+            #expect(error?.code == .addressUnavailable)
+            #expect(error?.message.contains("127.0.0.1:\(rig.port)") == true)
+            #expect(error?.message.contains("in use") == true)
+            #expect(await second.shutDown(grace: patience))
+            // The first goes on.
+            let caller = try await rig.caller()
+            try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await caller.answer().head.status == 404)
+        }
+    }
+
+    @Test(arguments: ["192.0.2.1", "no-such-host.invalid"])
+    func `an address that is not this machine's is told`(host: String) async throws {
+        let server = await self.server([.init(host: host, port: 0)])
+        let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+        #expect(error?.code == .addressUnavailable)
+        #expect(error?.message.contains(host) == true)
+        _ = await server.shutDown(grace: .zero)
+    }
+
+    @Test func `each address gets a port of its own where none is asked for`() async throws {
+        let server = await self.server([.init(host: "127.0.0.1", port: 0), .init(host: "127.0.0.1", port: 0)])
+        let bound = try await server.bind()
+        #expect(bound.count == 2)
+        #expect(bound.allSatisfy { $0.port > 0 })
+        #expect(bound.first != bound.last)
+        for address in bound {
+            let caller = try await Peer.connect(to: address.port)
+            try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(try await caller.answer().head.status == 404)
+        }
+        _ = await server.shutDown(grace: .zero)
+    }
+
+    @Test func `an address is written as it is configured`() {
+        #expect(ProxyPlan.Address(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
+        #expect(ProxyPlan.Address(host: "::1", port: 8080).description == "[::1]:8080")
+    }
+}

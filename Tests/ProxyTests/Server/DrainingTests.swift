@@ -1,0 +1,126 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct DrainingTests {
+    @Test(arguments: [1, 2])
+    func `requests under way end, their connections and idle ones close, and nobody new gets in`(
+        eventLoops: Int
+    ) async throws {
+        try await withRig(Rig.Setup(eventLoops: eventLoops)) { rig in
+            var idle: [Peer] = []
+            var busy: [(caller: Peer, upstream: Peer)] = []
+            for _ in 1...8 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                busy.append((caller, upstream))
+                let other = try await rig.caller()
+                try await other.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+                _ = try await other.answer()
+                idle.append(other)
+            }
+            async let drained = rig.server.shutDown(grace: patience)
+            for caller in idle { #expect(try await caller.ending() == .clean) }
+            await #expect(throws: (any Error).self) { try await rig.caller() }
+            for (caller, upstream) in busy {
+                try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                let (head, body) = try await caller.answer()
+                #expect(head["Connection"] == "close")
+                #expect(body == "ok")
+                #expect(try await caller.ending() == .clean)
+                _ = try await upstream.ending()
+            }
+            #expect(await drained)
+        }
+    }
+
+    @Test func `an answer whose head had gone ends the connection with its last byte`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            #expect(try await caller.head().all("Connection").isEmpty)
+            let idle = try await rig.caller()
+            try await rig.settle()
+            async let drained = rig.server.shutDown(grace: patience)
+            #expect(try await idle.ending() == .clean)
+            try await upstream.send("world")
+            let (bytes, ending) = try await caller.rest()
+            #expect(String(buffer: bytes) == "helloworld")
+            #expect(ending == .clean)
+            #expect(await drained)
+        }
+    }
+
+    @Test func `a request that has begun to come is still served`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHo")
+            let idle = try await rig.caller()
+            try await rig.settle()
+            async let drained = rig.server.shutDown(grace: patience)
+            #expect(try await idle.ending() == .clean)
+            try await caller.send("st: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            let (head, body) = try await caller.answer()
+            #expect(head["Connection"] == "close")
+            #expect(body == "ok")
+            #expect(await drained)
+        }
+    }
+
+    @Test(arguments: [1, 2])
+    func `what has not ended in time is cut off, and said`(eventLoops: Int) async throws {
+        try await withRig(Rig.Setup(eventLoops: eventLoops)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            #expect(await rig.server.shutDown(grace: .milliseconds(100)) == false)
+            _ = try await caller.ending()
+            _ = try await upstream.ending()
+        }
+    }
+
+    @Test func `parked requests are in flight too`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            let idle = try await rig.caller()
+            try await rig.settle()
+            async let drained = rig.server.shutDown(grace: patience)
+            #expect(try await idle.ending() == .clean)
+            question.answer(.failure(PassError(.killed, "killed")))
+            let (head, _) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(head["Connection"] == "close")
+            #expect(await drained)
+        }
+    }
+
+    @Test func `with nobody there it is over at once`() async throws {
+        try await withRig { rig in
+            #expect(await rig.server.shutDown(grace: patience))
+        }
+    }
+
+    @Test func `an answer for a loop that has ended is dropped`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            #expect(await rig.server.shutDown(grace: .zero) == false)
+            question.answer(.success(.sample()))
+            rig.server.follow(.installed(.sample()))
+            _ = try await caller.ending()
+        }
+    }
+}

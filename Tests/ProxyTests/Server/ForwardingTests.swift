@@ -1,0 +1,197 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct ForwardingTests {
+    /// What arrives upstream of one request.
+    private func forwarded(
+        _ request: String,
+        eventLoops: Int = 1,
+        _ change: @escaping (inout RoutePlan) -> Void = { _ in }
+    ) async throws -> (head: Message, body: String) {
+        var setup = Rig.Setup.route(change)
+        setup.eventLoops = eventLoops
+        return try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(request)
+            let upstream = try await rig.upstream.accept()
+            let arrived = try await upstream.request()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await caller.answer().body == "ok")
+            return arrived
+        }
+    }
+
+    @Test(arguments: [1, 2])
+    func `a request leaves with the token, the upstream's host and the gateway's mark`(eventLoops: Int) async throws {
+        let (head, _) = try await self.forwarded(
+            "GET /acme/users?page=2 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n",
+            eventLoops: eventLoops
+        )
+        #expect(head.startLine == "GET /v2/users?page=2 HTTP/1.1")
+        #expect(head["Authorization"] == "Bearer token-1")
+        #expect(head["Host"]?.hasPrefix("127.0.0.1:") == true)
+        #expect(head["Accept"] == "*/*")
+        #expect(head["Via"] == "1.1 martlet")
+    }
+
+    @Test(arguments: [
+        (true, "/acme/", "/v2/"), (true, "/acme/a/b?x=/acme/", "/v2/a/b?x=/acme/"),
+        (true, "/%61cme/a%2Fb", "/v2/a%2Fb"),
+        (false, "/acme/", "/v2/acme/"), (false, "/%61cme/a?q", "/v2/%61cme/a?q"),
+    ])
+    func `the path is replaced or kept, and the rest goes byte for byte`(
+        strip: Bool,
+        target: String,
+        expected: String
+    ) async throws {
+        let (head, _) = try await self.forwarded("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n") { $0.strip = strip }
+        #expect(head.request == "GET \(expected)")
+    }
+
+    @Test func `a route without Via adds none`() async throws {
+        let (head, _) = try await self.forwarded("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") { $0.via = false }
+        #expect(head.all("Via").isEmpty)
+    }
+
+    @Test(arguments: ["Authorization", "X-Api-Key", "Private-Token"])
+    func `I8_ what a caller sends in the injected slot never arrives, and exactly one injected field does`(
+        header: String
+    ) async throws {
+        let (head, _) = try await self.forwarded(
+            """
+            GET /acme/ HTTP/1.1\r
+            Host: a\r
+            Authorization: Bearer callers-own\r
+            \(header == "Authorization" ? "X-Other" : header.uppercased()): callers-own\r
+            \(header == "Authorization" ? "X-Other" : header.lowercased()): callers-own\r
+            Martlet-Key: callers-own\r
+            Martlet-Account: bob\r
+            Martlet-Anything: callers-own\r
+            Proxy-Authorization: Basic callers-own\r
+            Accept: */*\r
+            \r\n
+            """
+        ) { $0.injection = Injection(header: header, prefix: "Bearer ") }
+        #expect(head[header] == "Bearer token-1")
+        #expect(head.all("Authorization").count == (header == "Authorization" ? 1 : 0))
+        #expect(head.fields.allSatisfy { !$0.name.lowercased().hasPrefix("martlet") })
+        #expect(head.fields.allSatisfy { $0.name == "X-Other" || !$0.value.contains("callers-own") })
+    }
+
+    @Test(arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "PROPFIND"], [0, 1, 5_000, 200_000])
+    func `I9_ a body of known length arrives as it was sent`(method: String, count: Int) async throws {
+        let body = String(repeating: "b", count: count)
+        let (head, arrived) = try await self.forwarded(
+            "\(method) /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n\(body)"
+        )
+        #expect(head["Content-Length"] == "\(count)")
+        #expect(arrived == body)
+    }
+
+    @Test(arguments: [["hello", "world"], [String(repeating: "c", count: 70_000)], []])
+    func `I9_ a chunked body arrives chunked, with the same bytes`(chunks: [String]) async throws {
+        let body = (chunks + [""]).map { "\(String($0.utf8.count, radix: 16))\r\n\($0)\r\n" }.joined()
+        let (head, arrived) = try await self.forwarded(
+            "POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\n\r\n\(body)"
+        )
+        #expect(head["Transfer-Encoding"] == "chunked")
+        #expect(arrived == chunks.joined())
+    }
+
+    @Test func `a POST without a body says so`() async throws {
+        let (head, _) = try await self.forwarded("POST /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(head["Content-Length"] == "0")
+        #expect(head.all("Transfer-Encoding").isEmpty)
+    }
+
+    @Test(arguments: [
+        ("Content-Length: 5\r\n\r\nhello", "hello"), ("Content-Length: 0\r\n\r\n", ""),
+        ("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n", "hello!"),
+    ])
+    func `an answer's body goes back as it came, and the connection serves the next`(
+        rest: String,
+        body: String
+    ) async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            var upstream: Peer?
+            for round in 1...3 {
+                try await caller.send("GET /acme/\(round) HTTP/1.1\r\nHost: a\r\n\r\n")
+                let peer = if let upstream { upstream } else { try await rig.upstream.accept() }
+                upstream = peer
+                #expect(try await peer.head().request == "GET /v2/\(round)")
+                try await peer.send("HTTP/1.1 200 Fine\r\nX-Own: 1\r\n\(rest)")
+                let answer = try await caller.answer()
+                #expect(answer.head.startLine == "HTTP/1.1 200 Fine")
+                #expect(answer.head["X-Own"] == "1")
+                #expect(answer.head.all("Connection").isEmpty)
+                #expect(answer.body == body)
+            }
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `a large answer goes back whole`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let body = ByteBuffer(bytes: (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+            async let sent: Void = upstream.send(
+                ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: \(body.readableBytes)\r\n\r\n")
+            )
+            async let sentBody: Void = upstream.send(body)
+            let head = try await caller.head()
+            let arrived = try await caller.body(of: head)
+            try await sent
+            try await sentBody
+            #expect(arrived == body)
+        }
+    }
+
+    @Test func `each answer tells whether the upstream took the token, once, and not by a 401`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            // Another scheme's challenge: no dead token, but no proof either.
+            try await upstream.send(
+                "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"
+            )
+            #expect(try await caller.answer().head.status == 401)
+            #expect(rig.passes.accepted.total == 0)
+            for _ in 1...2 {
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                _ = try await upstream.head()
+                try await upstream.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+                #expect(try await caller.answer().head.status == 403)
+            }
+            #expect(rig.passes.accepted.takeAll() == [TokenMark(.sample())])
+        }
+    }
+
+    @Test func `requests of two accounts carry their own tokens`() async throws {
+        let setup = Rig.Setup(routes: { port in
+            [
+                .sample(port: port),
+                .sample(port: port) { plan in
+                    plan.path = "/bob/"
+                    plan.account = AccountID("bob")
+                },
+            ]
+        })
+        try await withRig(setup) { rig in
+            rig.install(.sample(2, account: AccountID("bob")))
+            let caller = try await rig.caller()
+            try await caller.send("GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\nGET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-2")
+            try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-1")
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import HTTPWire
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct GatewayErrorTests {
+    /// The contract with callers.
+    static let statuses: [(GatewayError.Code, Int)] = [
+        (.badRequest, 400), (.targetTooLong, 414), (.headTooLarge, 431), (.methodNotAllowed, 405),
+        (.expectationFailed, 417), (.notImplemented, 501), (.versionUnsupported, 505), (.noRoute, 404),
+        (.bodyTimeout, 408), (.upstreamUnreachable, 502), (.upstreamReset, 502), (.upstreamInvalid, 502),
+        (.upstreamTimeout, 504), (.refreshFailed, 503), (.providerConfig, 502), (.reauthorizationRequired, 503),
+        (.accountEmpty, 503), (.accountUnreadable, 503), (.killed, 503), (.storeLost, 503), (.overloaded, 503),
+    ]
+
+    private struct Problem: Decodable {
+        var type: String
+        var title: String
+        var status: Int
+        var detail: String
+        var account: String?
+        var route: String?
+    }
+
+    private func parts(_ error: GatewayError, to method: HTTPMethod = .get, close: Bool = false) throws
+        -> (head: ResponseHead, text: String, body: String)
+    {
+        let answer = String(buffer: error.answer(to: method, close: close, allocator: ByteBufferAllocator()))
+        let end = try #require(answer.range(of: "\r\n\r\n"))
+        let head = try ResponseHead.parsed(String(answer[..<end.upperBound]), answering: method)
+        return (head, String(answer[..<end.upperBound]), String(answer[end.upperBound...]))
+    }
+
+    private func problem(_ body: String) throws -> Problem {
+        try JSONDecoder().decode(Problem.self, from: Data(body.utf8))
+    }
+
+    @Test func `the table names every code`() {
+        #expect(Set(Self.statuses.map(\.0)) == Set(GatewayError.Code.allCases))
+    }
+
+    @Test(arguments: statuses)
+    func `each code has its status in the head and in the problem`(code: GatewayError.Code, status: Int) throws {
+        var error = GatewayError(code, "something failed")
+        error.account = AccountID("alice")
+        error.route = "acme"
+
+        let (head, text, body) = try self.parts(error)
+
+        #expect(head.status == status)
+        #expect(text.contains("\r\nContent-Type: application/problem+json\r\n"))
+        #expect(text.contains("\r\nProxy-Status: martlet; error="))
+        #expect(head.body == .length(body.utf8.count))
+        let problem = try self.problem(body)
+        #expect(problem.type == "urn:martlet:error:\(code.rawValue)")
+        #expect(problem.status == status)
+        #expect(problem.detail == "something failed")
+        #expect(!problem.title.isEmpty)
+        #expect(problem.account == "alice")
+        #expect(problem.route == "acme")
+    }
+
+    @Test(arguments: GatewayError.Code.allCases)
+    func `Retry-After is there where it is promised, and nowhere unasked`(code: GatewayError.Code) throws {
+        let promised: Set<GatewayError.Code> = [.refreshFailed, .storeLost, .overloaded]
+        let (_, text, _) = try self.parts(GatewayError(code, ""))
+        #expect(text.contains("\r\nRetry-After: 1\r\n") == promised.contains(code))
+        #expect(text.contains("Retry-After") == promised.contains(code))
+    }
+
+    @Test(arguments: [
+        (Duration.zero, "1"), (.milliseconds(1), "1"), (.seconds(1), "1"), (.milliseconds(1_001), "2"),
+        (.seconds(300), "300"),
+        (.seconds(-5), "1"),
+    ])
+    func `Retry-After is in whole seconds, never too early`(wait: Duration, seconds: String) throws {
+        let (_, text, _) = try self.parts(GatewayError(.killed, "", retryAfter: wait))
+        #expect(text.contains("\r\nRetry-After: \(seconds)\r\n"))
+    }
+
+    @Test func `HEAD gets the head of the answer and no body`() throws {
+        let error = GatewayError(.noRoute, "x")
+        let (get, _, body) = try self.parts(error)
+        let (head, _, nothing) = try self.parts(error, to: .head)
+        #expect(nothing.isEmpty)
+        #expect(head.describedLength == body.utf8.count)
+        #expect(get.body == .length(body.utf8.count))
+    }
+
+    @Test(arguments: [true, false])
+    func `the connection's end is announced`(close: Bool) throws {
+        let (_, text, _) = try self.parts(GatewayError(.noRoute, "x"), close: close)
+        #expect(text.contains("\r\nConnection: close\r\n") == close)
+    }
+
+    @Test func `any message is one JSON string`() throws {
+        let message = "quote \" backslash \\ tab \t newline \r\n nul \u{0} umlaut ä emoji 🐦 del \u{7F}"
+        let problem = try self.problem(try self.parts(GatewayError(.killed, message)).body)
+        #expect(problem.detail.contains("quote \" backslash \\ tab"))
+        #expect(problem.detail.contains("umlaut ä emoji 🐦"))
+    }
+
+    @Test func `405 says what is allowed`() throws {
+        let (_, text, _) = try self.parts(GatewayError(.methodNotAllowed, ""))
+        #expect(text.contains("\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"))
+    }
+
+    @Test func `every reason why there is no pass has an answer of its name`() {
+        let codes = Set(GatewayError.Code.allCases.map(\.rawValue))
+        #expect(PassError.Code.allCases.allSatisfy { codes.contains($0.rawValue) })
+    }
+}

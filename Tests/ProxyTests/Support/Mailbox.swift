@@ -1,0 +1,39 @@
+import Synchronization
+
+/// Things that come from elsewhere, in order, for a test to take.
+final class Mailbox<Element: Sendable>: Sendable {
+    private let elements = Mutex<(waiting: [Element], total: Int)>(([], 0))
+
+    /// How many have ever come.
+    var total: Int { self.elements.withLock(\.total) }
+
+    func put(_ element: Element) {
+        self.elements.withLock { elements in
+            elements.waiting.append(element)
+            elements.total += 1
+        }
+    }
+
+    func next(_ what: String) async throws -> Element {
+        var next: Element?
+        try await eventually(what) {
+            next = self.takeFirst()
+            return next != nil
+        }
+        guard let next else { throw TimedOut(description: what) }
+        return next
+    }
+
+    func takeAll() -> [Element] {
+        self.elements.withLock { elements in
+            defer { elements.waiting = [] }
+            return elements.waiting
+        }
+    }
+
+    private func takeFirst() -> Element? {
+        self.elements.withLock { elements in
+            elements.waiting.isEmpty ? nil : elements.waiting.removeFirst()
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// One end of a TCP connection, in a test's hand: it takes bytes off the socket only as far as it is asked to.
+final class Peer: Sendable {
+    /// How the other side ended.
+    enum Ending: Sendable, Equatable {
+        /// With a FIN.
+        case clean
+        /// With an RST.
+        case reset
+    }
+
+    private let channel: any Channel
+    private let inbox: NIOLoopBound<PeerInbox>
+
+    init(_ channel: any Channel) throws {
+        self.channel = channel
+        self.inbox = NIOLoopBound(
+            try channel.pipeline.syncOperations.handler(type: PeerInbox.self),
+            eventLoop: channel.eventLoop
+        )
+    }
+
+    /// - Parameter receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
+    static func connect(to port: Int, receiveBuffer: Int? = nil) async throws -> Peer {
+        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: false)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+        if let receiveBuffer {
+            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: .init(receiveBuffer))
+        }
+        return try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(PeerInbox(eventLoop: channel.eventLoop))
+                return try Peer(channel)
+            }
+        }
+    }
+}
+
+// MARK: - Sending
+
+extension Peer {
+    /// Returns when the kernel has it.
+    func send(_ text: String) async throws {
+        try await self.send(ByteBuffer(string: text))
+    }
+
+    func send(_ bytes: ByteBuffer) async throws {
+        let sent = self.channel.eventLoop.makePromise(of: Void.self)
+        self.channel.writeAndFlush(bytes, promise: sent)
+        let deadline = self.channel.eventLoop.scheduleTask(in: .init(patience)) {
+            self.channel.close(promise: nil)
+        }
+        defer { deadline.cancel() }
+        try await sent.futureResult.get()
+    }
+
+    /// Sends pieces of `bytes` until the kernel has taken none for half a second, or `limit` bytes are gone.
+    ///
+    /// - Returns: how many bytes the kernel has taken.
+    func sendUntilStalled(_ bytes: ByteBuffer, limit: Int) async throws -> Int {
+        var sent = 0
+        while sent < limit {
+            let isSent = SentFlag()
+            let promise = self.channel.eventLoop.makePromise(of: Void.self)
+            self.channel.writeAndFlush(bytes, promise: promise)
+            promise.futureResult.whenSuccess { isSent.set() }
+            do {
+                try await eventually("", within: .milliseconds(500)) { isSent.isSet }
+            } catch is TimedOut {
+                return sent
+            }
+            sent += bytes.readableBytes
+        }
+        return sent
+    }
+
+    /// Ends this side, and still listens.
+    func finish() async throws {
+        try await self.channel.close(mode: .output).get()
+    }
+
+    func close() {
+        self.channel.close(promise: nil)
+    }
+
+    /// Ends the connection with an RST.
+    func reset() async throws {
+        if let socket = self.channel as? any SocketOptionProvider {
+            try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        }
+        try await self.channel.close().get()
+    }
+}
+
+// MARK: - Receiving
+
+extension Peer {
+    /// Waits for what `length` says is whole: it sees all bytes that are here, and tells how many of them to take.
+    func take(_ what: String, _ length: @escaping @Sendable (ByteBufferView) -> Int?) async throws -> ByteBuffer {
+        let inbox = self.inbox
+        return try await self.channel.eventLoop.flatSubmit { inbox.value.take(what, length) }.get().bytes
+    }
+
+    func bytes(_ count: Int) async throws -> ByteBuffer {
+        try await self.take("\(count) bytes") { $0.count >= count ? count : nil }
+    }
+
+    /// Up to and with the next CRLF, without it.
+    func line() async throws -> String {
+        let line = try await self.take("a line") { view in
+            view.firstIndex(of: 0x0A).map { $0 - view.startIndex + 1 }
+        }
+        let text = String(buffer: line)
+        guard text.hasSuffix("\r\n") else { throw WrongBytes("a line without CRLF: \(text)") }
+        return String(text.dropLast())
+    }
+
+    /// Waits for the other side's end, and takes all that comes before.
+    func rest() async throws -> (bytes: ByteBuffer, ending: Ending) {
+        let inbox = self.inbox
+        let (bytes, ending) = try await self.channel.eventLoop.flatSubmit { inbox.value.take("end", nil) }.get()
+        return (bytes, ending ?? .reset)
+    }
+
+    /// Waits for the other side's end.
+    ///
+    /// - Throws: ``WrongBytes`` when anything comes before it.
+    func ending() async throws -> Ending {
+        let (bytes, ending) = try await self.rest()
+        guard bytes.readableBytes == 0 else { throw WrongBytes("before the end: \(String(buffer: bytes))") }
+        return ending
+    }
+}
+
+/// What came is not what the protocol says.
+struct WrongBytes: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,96 @@
+import HTTPWire
+import NIOCore
+import Proxy
+import TokenModel
+
+/// A gateway in this process, an upstream behind it and a source of passes, all played by a test.
+struct Rig: Sendable {
+    let server: ProxyServer
+    let port: Int
+    let upstream: Upstream
+    let passes: ScriptedPasses
+
+    static let account = AccountID("alice")
+
+    /// What ``withRig(_:_:)`` starts.
+    struct Setup {
+        var eventLoops = 1
+        var waiters = 10_000
+        var callerTimeouts = CallerTimeouts()
+        /// Of the upstream's connections, in bytes.
+        var sendBuffer: Int?
+        /// The pass that is there from the start.
+        var pass: Pass? = .sample()
+        /// The routes, for an upstream at a port.
+        var routes: (Int) -> [RoutePlan] = { [.sample(port: $0)] }
+    }
+
+    func caller(receiveBuffer: Int? = nil) async throws -> Peer {
+        try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer)
+    }
+
+    /// Returns when all that was sent before has been read. For rigs with one event loop, which reads in order.
+    func settle() async throws {
+        let probe = try await self.caller()
+        try await probe.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        _ = try await probe.rest()
+        probe.close()
+    }
+
+    /// Makes `pass` the account's, for the loops and for whoever asks.
+    func install(_ pass: Pass) {
+        self.passes.hold(pass, for: pass.account)
+        self.server.follow(.installed(pass))
+    }
+
+    /// As ``install(_:)``, and returns when a request has left with it. For rigs with one event loop.
+    func installAndSee(_ pass: Pass, through upstream: Peer, _ caller: Peer) async throws {
+        self.install(pass)
+        try await eventually("a request with the new token") {
+            try await caller.send("GET /acme/probe HTTP/1.1\r\nHost: a\r\n\r\n")
+            let probe = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            _ = try await caller.head()
+            return probe["Authorization"] == pass.bearer
+        }
+    }
+}
+
+/// A busy machine makes short timeouts lie, so tests run the gateway a few at a time.
+private let places = Places(6)
+
+/// Starts a gateway, runs `test` with it, and ends it whatever happens.
+func withRig<Result>(
+    _ setup: Rig.Setup = Rig.Setup(),
+    _ test: (Rig) async throws -> Result
+) async throws -> Result {
+    await places.enter()
+    defer { places.leave() }
+    let upstream = try await Upstream.start(sendBuffer: setup.sendBuffer)
+    let passes = ScriptedPasses()
+    let server = await ProxyServer(
+        ProxyPlan(
+            listeners: [.init(host: "127.0.0.1", port: 0)],
+            routes: setup.routes(upstream.port),
+            callerTimeouts: setup.callerTimeouts,
+            waiters: setup.waiters,
+            eventLoops: setup.eventLoops
+        ),
+        passes: passes
+    )
+    let running = Task { await server.run() }
+    let outcome: Swift.Result<Result, any Error>
+    do {
+        let port = try await server.bind()[0].port
+        let rig = Rig(server: server, port: port, upstream: upstream, passes: passes)
+        if let pass = setup.pass { rig.install(pass) }
+        outcome = .success(try await test(rig))
+    } catch {
+        outcome = .failure(error)
+    }
+    passes.end()
+    _ = await server.shutDown(grace: .zero)
+    await running.value
+    try? await upstream.stop()
+    return try outcome.get()
+}

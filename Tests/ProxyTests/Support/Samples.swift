@@ -1,0 +1,68 @@
+import HTTPWire
+import NIOCore
+import Proxy
+import TokenModel
+
+extension Pass {
+    /// A pass of a token that names its generation.
+    static func sample(
+        _ generation: UInt64 = 1,
+        account: AccountID = Rig.account,
+        usableFor time: Duration = .seconds(3_600)
+    ) -> Pass {
+        Pass(
+            account: account,
+            grant: GrantID("grant-1"),
+            generation: Generation(generation),
+            stamp: .start,
+            accessToken: Secret("token-\(generation)"),
+            usableUntil: BootInstant.now.advanced(by: time)
+        )
+    }
+
+    /// What goes upstream for a sample.
+    var bearer: String { "Bearer token-\(self.generation)" }
+}
+
+extension RoutePlan {
+    /// `/acme/` to `/v2/` of a port of this machine.
+    static func sample(port: Int, _ change: (inout RoutePlan) -> Void = { _ in }) -> RoutePlan {
+        var plan = RoutePlan(
+            name: "acme",
+            path: "/acme/",
+            upstream: .init(host: "127.0.0.1", port: port, path: "/v2/"),
+            account: Rig.account
+        )
+        change(&plan)
+        return plan
+    }
+}
+
+extension Rig.Setup {
+    /// One route, changed.
+    static func route(_ change: @escaping (inout RoutePlan) -> Void) -> Rig.Setup {
+        Rig.Setup(routes: { [.sample(port: $0, change)] })
+    }
+}
+
+extension RequestHead {
+    /// The head of `text`, which must be one.
+    static func parsed(_ text: String) throws -> RequestHead {
+        var parser = RequestHeadParser()
+        var bytes = ByteBuffer(string: text)
+        guard let head = try parser.next(&bytes) else { throw WrongBytes("not a whole head: \(text)") }
+        return head
+    }
+}
+
+extension ResponseHead {
+    /// The head of `text`, which must be one.
+    static func parsed(_ text: String, answering method: HTTPMethod = .get) throws -> ResponseHead {
+        var parser = ResponseHeadParser()
+        var bytes = ByteBuffer(string: text)
+        guard let head = try parser.next(&bytes, answering: method) else {
+            throw WrongBytes("not a whole head: \(text)")
+        }
+        return head
+    }
+}

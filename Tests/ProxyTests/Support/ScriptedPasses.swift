@@ -1,0 +1,76 @@
+import Proxy
+import Synchronization
+import TokenModel
+
+/// A source of passes that a test answers for.
+final class ScriptedPasses: PassSource {
+    /// A question of the gateway, waiting for its answer.
+    final class Question: Sendable {
+        let account: AccountID
+        let refused: TokenMark?
+        private let continuation: Mutex<CheckedContinuation<Result<Pass, PassError>, Never>?>
+
+        init(
+            _ account: AccountID,
+            _ refused: TokenMark?,
+            _ continuation: CheckedContinuation<Result<Pass, PassError>, Never>
+        ) {
+            self.account = account
+            self.refused = refused
+            self.continuation = Mutex(continuation)
+        }
+
+        func answer(_ result: Result<Pass, PassError>) {
+            let continuation = self.continuation.withLock { continuation in
+                defer { continuation = nil }
+                return continuation
+            }
+            continuation?.resume(returning: result)
+        }
+    }
+
+    private struct State {
+        var current: [AccountID: Pass] = [:]
+        var questions: [Question] = []
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    /// Questions that the test must answer.
+    let questions = Mailbox<Question>()
+    /// Tokens that an upstream took.
+    let accepted = Mailbox<TokenMark>()
+
+    /// From now on it answers with `pass` whoever does not refuse just that.
+    func hold(_ pass: Pass?, for account: AccountID) {
+        self.state.withLock { $0.current[account] = pass }
+    }
+
+    func pass(for account: AccountID, refused: TokenMark?) async throws(PassError) -> Pass {
+        let current = self.state.withLock { $0.current[account] }
+        if let current, TokenMark(current) != refused { return current }
+        let result = await withCheckedContinuation { continuation in
+            let question = Question(account, refused, continuation)
+            let isOver = self.state.withLock { state in
+                state.questions.append(question)
+                return state.isOver
+            }
+            if isOver { question.answer(.failure(PassError(.overloaded, "the test is over"))) }
+            self.questions.put(question)
+        }
+        return try result.get()
+    }
+
+    func accepted(_ token: TokenMark, of account: AccountID) {
+        self.accepted.put(token)
+    }
+
+    /// Answers what was left unanswered.
+    func end() {
+        let questions = self.state.withLock { state in
+            state.isOver = true
+            return state.questions
+        }
+        for question in questions { question.answer(.failure(PassError(.overloaded, "the test is over"))) }
+    }
+}

@@ -1,0 +1,10 @@
+import Synchronization
+
+/// Set once.
+final class SentFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { self.flag.load(ordering: .acquiring) }
+
+    func set() { self.flag.store(true, ordering: .releasing) }
+}

@@ -1,0 +1,55 @@
+import NIOCore
+import NIOPosix
+
+/// A listening socket whose connections a test plays by hand.
+final class Upstream: Sendable {
+    let port: Int
+    private let listener: any Channel
+    private let peers: Mailbox<Peer>
+
+    private init(_ listener: any Channel, _ peers: Mailbox<Peer>) {
+        self.listener = listener
+        self.port = listener.localAddress?.port ?? 0
+        self.peers = peers
+    }
+
+    /// - Parameters:
+    ///   - reserved: the port to listen on; `nil` for any free one.
+    ///   - sendBuffer: of the kernel for each connection, in bytes; `nil` leaves it to the kernel.
+    static func start(on reserved: ReservedPort? = nil, sendBuffer: Int? = nil) async throws -> Upstream {
+        let peers = Mailbox<Peer>()
+        var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.autoRead, value: false)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+        if let sendBuffer {
+            bootstrap = bootstrap.childChannelOption(.socketOption(.so_sndbuf), value: .init(sendBuffer))
+        }
+        bootstrap = bootstrap.childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(PeerInbox(eventLoop: channel.eventLoop))
+                peers.put(try Peer(channel))
+            }
+        }
+        let listener =
+            if let reserved { try await bootstrap.withBoundSocket(reserved.give()).get() } else {
+                try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
+            }
+        return Upstream(listener, peers)
+    }
+
+    /// How many connections have come.
+    var connections: Int { self.peers.total }
+
+    /// The next connection.
+    func accept() async throws -> Peer {
+        try await self.peers.next("connection to the upstream")
+    }
+
+    /// Refuses connections from here on; those that have come stay.
+    func stop() async throws {
+        try await self.listener.close().get()
+    }
+}

@@ -1,0 +1,153 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct StaleConnectionTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    /// A caller whose next request goes out on an upstream connection that has served one already.
+    private func reused(_ rig: Rig) async throws -> (caller: Peer, upstream: Peer) {
+        let caller = try await rig.caller()
+        try await caller.send("GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n")
+        let upstream = try await rig.upstream.accept()
+        _ = try await upstream.head()
+        try await upstream.send(Self.ok)
+        _ = try await caller.answer()
+        return (caller, upstream)
+    }
+
+    @Test(arguments: ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"], [true, false])
+    func `I10_ an idempotent request that a stale connection swallowed is sent once more, whole, on a new one`(
+        method: String,
+        resets: Bool
+    ) async throws {
+        try await withRig { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("\(method) /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+            #expect(try await stale.request().body == "hello")
+            if resets { try await stale.reset() } else { stale.close() }
+            let fresh = try await rig.upstream.accept()
+            let again = try await fresh.request()
+            #expect(again.head.request == "\(method) /v2/")
+            #expect(again.head["Authorization"] == "Bearer token-1")
+            #expect(again.body == "hello")
+            try await fresh.send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await caller.head().status == 204)
+        }
+    }
+
+    @Test func `I10_ once is all: a second loss is told`() async throws {
+        try await withRig { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await stale.head()
+            stale.close()
+            let fresh = try await rig.upstream.accept()
+            _ = try await fresh.head()
+            fresh.close()
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("upstream_reset"))
+            #expect(rig.upstream.connections == 2)
+        }
+    }
+
+    @Test(arguments: ["POST", "PATCH", "PROPFIND"])
+    func `I10_ what is not idempotent is not sent twice`(method: String) async throws {
+        try await withRig { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("\(method) /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+            _ = try await stale.request()
+            stale.close()
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("upstream_reset"))
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `I10_ a body that was not kept whole is not sent again`() async throws {
+        try await withRig(.route { $0.replayBodyLimit = 4 }) { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+            _ = try await stale.request()
+            stale.close()
+            #expect(try await caller.answer().head.status == 502)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `I10_ nothing is sent again when a byte of an answer had come`() async throws {
+        try await withRig { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await stale.head()
+            try await stale.send("H")
+            stale.close()
+            #expect(try await caller.answer().head.status == 502)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `a retry whose upload goes on sends the rest behind what was kept`() async throws {
+        try await withRig { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            _ = try await stale.head()
+            _ = try await stale.bytes(5)
+            stale.close()
+            let fresh = try await rig.upstream.accept()
+            _ = try await fresh.head()
+            try await caller.send("world")
+            #expect(String(buffer: try await fresh.bytes(10)) == "helloworld")
+        }
+    }
+
+    @Test func `a replay may find its connection stale, once`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            try await first.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            #expect(try await first.head()["Authorization"] == "Bearer token-2")
+            first.close()
+            let second = try await rig.upstream.accept()
+            #expect(try await second.head()["Authorization"] == "Bearer token-2")
+            try await second.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "x"])
+    func `a connection that speaks unasked is thrown away`(bytes: String) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.reused(rig)
+            try await upstream.send(bytes)
+            _ = try await upstream.rest()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await rig.upstream.accept().head()
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+    ])
+    func `a connection that is not clean behind its answer is not used again`(answer: String) async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send(answer)
+            #expect(try await caller.answer().body == "ok")
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await rig.upstream.accept().head()
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Proxy
+import Testing
+
+@Suite struct UpstreamPoolTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    /// Callers with a request each, of which `count` have reached the upstream.
+    private func busy(_ rig: Rig, _ count: Int) async throws -> (callers: [Peer], upstreams: [Peer]) {
+        var callers: [Peer] = []
+        var upstreams: [Peer] = []
+        for number in 1...count {
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/busy\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            callers.append(caller)
+            upstreams.append(upstream)
+        }
+        return (callers, upstreams)
+    }
+
+    @Test func `a request beyond the connections waits for one to be free`() async throws {
+        try await withRig(.route { $0.maxConnections = 2 }) { rig in
+            let (callers, upstreams) = try await self.busy(rig, 2)
+            let waiting = try await rig.caller()
+            try await waiting.send("GET /acme/waiting HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await upstreams[1].send(Self.ok)
+            #expect(try await callers[1].answer().body == "ok")
+            #expect(try await upstreams[1].head().request == "GET /v2/waiting")
+            try await upstreams[1].send(Self.ok)
+            #expect(try await waiting.answer().body == "ok")
+            #expect(rig.upstream.connections == 2)
+        }
+    }
+
+    @Test func `those who wait are served in the order they came`() async throws {
+        try await withRig(.route { $0.maxConnections = 1 }) { rig in
+            let (_, upstreams) = try await self.busy(rig, 1)
+            var waiting: [Peer] = []
+            for number in 1...5 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
+                try await rig.settle()
+                waiting.append(caller)
+            }
+            for number in 1...5 {
+                try await upstreams[0].send(Self.ok)
+                #expect(try await upstreams[0].head().request == "GET /v2/\(number)")
+            }
+        }
+    }
+
+    @Test func `a connection that ends makes room for one that waits`() async throws {
+        try await withRig(.route { $0.maxConnections = 1 }) { rig in
+            let (callers, upstreams) = try await self.busy(rig, 1)
+            let waiting = try await rig.caller()
+            try await waiting.send("GET /acme/waiting HTTP/1.1\r\nHost: a\r\n\r\n")
+            upstreams[0].close()
+            #expect(try await callers[0].answer().head.status == 502)
+            let fresh = try await rig.upstream.accept()
+            #expect(try await fresh.head().request == "GET /v2/waiting")
+        }
+    }
+
+    @Test func `a retry of a stale connection dials anew though others are idle`() async throws {
+        try await withRig { rig in
+            let (callers, upstreams) = try await self.busy(rig, 2)
+            for (caller, upstream) in zip(callers, upstreams) {
+                try await upstream.send(Self.ok)
+                _ = try await caller.answer()
+            }
+            // Last in, first out: the second is taken, and turns out to be stale.
+            try await callers[0].send("GET /acme/again HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await upstreams[1].head()
+            upstreams[1].close()
+            let fresh = try await rig.upstream.accept()
+            #expect(try await fresh.head().request == "GET /v2/again")
+        }
+    }
+
+    @Test func `a retry that finds no room waits its turn`() async throws {
+        try await withRig(.route { $0.maxConnections = 1 }) { rig in
+            let (callers, upstreams) = try await self.busy(rig, 1)
+            try await upstreams[0].send(Self.ok)
+            _ = try await callers[0].answer()
+            try await callers[0].send("GET /acme/stale HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await upstreams[0].head()
+            let waiting = try await rig.caller()
+            try await waiting.send("GET /acme/waiting HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await rig.settle()
+            upstreams[0].close()
+            let fresh = try await rig.upstream.accept()
+            let first = try await fresh.head().request
+            try await fresh.send(Self.ok)
+            let second = try await fresh.head().request
+            #expect(Set([first, second]) == ["GET /v2/stale", "GET /v2/waiting"])
+            #expect(rig.upstream.connections == 2)
+        }
+    }
+
+    @Test func `dials that fail are told to those who wait, and leave no trace in the count`() async throws {
+        try await withRig(.route { $0.maxConnections = 2 }) { rig in
+            let (callers, upstreams) = try await self.busy(rig, 2)
+            try await rig.upstream.stop()
+            var waiting: [Peer] = []
+            for _ in 1...5 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/waiting HTTP/1.1\r\nHost: a\r\n\r\n")
+                waiting.append(caller)
+            }
+            for upstream in upstreams { upstream.close() }
+            for caller in callers + waiting {
+                #expect(try await caller.answer().head.status == 502)
+            }
+        }
+    }
+
+    @Test func `however many dials failed, no more connections than allowed are open`() async throws {
+        let reserved = try ReservedPort()
+        let setup = Rig.Setup(routes: { _ in [.sample(port: reserved.number) { $0.maxConnections = 2 }] })
+        try await withRig(setup) { rig in
+            for _ in 1...6 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 502)
+            }
+            let upstream = try await Upstream.start(on: reserved)
+            var callers: [Peer] = []
+            for number in 1...5 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
+                callers.append(caller)
+            }
+            let first = try await upstream.accept()
+            let second = try await upstream.accept()
+            _ = try await second.head()
+            // The other four come over the first connection, one by one.
+            for _ in 1...4 {
+                _ = try await first.head()
+                try await first.send(Self.ok)
+            }
+            try await second.send(Self.ok)
+            for caller in callers { #expect(try await caller.answer().body == "ok") }
+            #expect(upstream.connections == 2)
+            try await upstream.stop()
+        }
+    }
+
+    @Test func `a request whose time is over leaves the queue`() async throws {
+        let setup = Rig.Setup.route { plan in
+            plan.maxConnections = 1
+            plan.timeouts.connect = .milliseconds(300)
+        }
+        try await withRig(setup) { rig in
+            let (callers, upstreams) = try await self.busy(rig, 1)
+            let waiting = try await rig.caller()
+            try await waiting.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
+            let answer = try await waiting.answer()
+            #expect(answer.head.status == 503)
+            #expect(answer.body.contains("overloaded"))
+            try await upstreams[0].send(Self.ok)
+            _ = try await callers[0].answer()
+            try await waiting.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstreams[0].head().request == "GET /v2/next")
+        }
+    }
+
+    @Test func `a connection whose request has gone while it was dialled serves the next`() async throws {
+        try await withRig(.route { $0.maxConnections = 1 }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/gone HTTP/1.1\r\nHost: a\r\n\r\n")
+            caller.close()
+            let next = try await rig.caller()
+            try await next.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            // The first may have had its head out before it went; then its connection is closed and another one made.
+            let first = try await rig.upstream.accept()
+            var served = first
+            if try await first.head().request == "GET /v2/gone" {
+                served = try await rig.upstream.accept()
+                #expect(try await served.head().request == "GET /v2/next")
+            }
+            try await served.send(Self.ok)
+            #expect(try await next.answer().body == "ok")
+        }
+    }
+}
