@@ -121,7 +121,10 @@ let package = Package(
         tests(of: "ProviderClient", using: ["OAuth", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
         tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
-        tests(of: "TokenRefresh", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
+        tests(
+            of: "TokenRefresh",
+            using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
+        ),
         tests(of: "Proxy", using: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(

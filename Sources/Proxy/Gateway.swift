@@ -30,6 +30,9 @@ package struct Gateway {
         guard let match = self.table.match(request) else {
             return .answer(GatewayError(.noRoute, "no route matches the host and path; see the routes of martlet.yaml"))
         }
+        guard !match.route.leavesEmptyFirstSegment(of: request, behind: match.prefix) else {
+            return .answer(GatewayError(.badRequest, "the path would begin with an empty segment at the upstream"))
+        }
         return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
     }
 

@@ -37,7 +37,8 @@ package struct RequestTarget: Equatable, Sendable {
             case .percent:
                 isEncoded = true
                 isSuspect = true
-            case .backslash, .semicolon: isSuspect = true
+            case .backslash: isSuspect = true
+            // A dot segment begins with its dot, `..;x` too.
             case .dot where bytes[pathEnd - 1] == .slash: isSuspect = true
             default: break
             }

@@ -46,7 +46,10 @@ extension Exchange {
             error.route = plan.name
             error.account = plan.account
         }
-        let close = !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
+        // What is no valid request leaves no doubt-free place for the next one to begin.
+        let isMalformed = error.code == .badRequest
+        let close =
+            isMalformed || !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
         self.caller.write(
             error.answer(to: self.request?.method ?? .other, close: close, allocator: self.caller.allocator)
         )

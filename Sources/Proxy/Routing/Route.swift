@@ -41,6 +41,13 @@ package final class Route: Sendable {
     /// How many segments its path has: of two routes that match, the one with more wins.
     var depth: Int { self.segments.count }
 
+    /// Whether what is left of the path goes right behind the upstream's root and begins with `/`: `//name` may be read
+    /// as another host there.
+    func leavesEmptyFirstSegment(of request: RequestHead, behind prefix: Int) -> Bool {
+        guard self.plan.strip, self.plan.upstream.path == "/", prefix < request.target.path.count else { return false }
+        return request.bytes.readableBytesUInt8Span[request.target.path.lower + prefix] == 0x2F
+    }
+
     /// How many raw bytes of the request's path this route's path covers, or `nil` where it does not match.
     func matchedPrefix(of request: RequestHead, in bytes: Span<UInt8>) -> Int? {
         let path = request.target.path

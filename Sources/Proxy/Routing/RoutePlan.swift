@@ -34,7 +34,7 @@ package struct RoutePlan: Sendable {
         }
 
         /// What `Host` says of it: an IPv6 address in brackets, the port where it is not the scheme's (RFC 9110 §7.2).
-        var authority: String {
+        package var authority: String {
             let host = self.host.contains(":") ? "[\(self.host)]" : self.host
             return self.port == 80 ? host : "\(host):\(self.port)"
         }

@@ -61,7 +61,7 @@ package final class ProxyServer: Sendable {
             do {
                 bound.append(try await self.bind(address))
             } catch {
-                try? await self.closeListeners()
+                await self.closeListeners()
                 throw ProxyError(
                     .addressUnavailable,
                     "can't listen on \(address): \(Self.reason(error)); stop the other process or change listeners"
@@ -73,14 +73,18 @@ package final class ProxyServer: Sendable {
 
     private func bind(_ address: ProxyPlan.Address) async throws -> ProxyPlan.Address {
         // With SO_REUSEPORT a second gateway would silently take half of the connections: a first bind without it finds out.
-        let probe = try await ServerBootstrap(group: self.group)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .bind(host: address.host, port: address.port).get()
-        let port = probe.localAddress?.port ?? address.port
-        try await probe.close()
+        // A port that the system is to choose is nobody else's.
+        if address.port != 0 {
+            let probe = try await ServerBootstrap(group: self.group)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .bind(host: address.host, port: address.port).get()
+            try await probe.close()
+        }
+        var port = address.port
         for loop in self.loops {
             let listener = try await self.listener(on: loop).bind(host: address.host, port: port).get()
             self.listeners.withLock { $0.append(listener) }
+            port = listener.localAddress?.port ?? port
         }
         return ProxyPlan.Address(host: address.host, port: port)
     }
@@ -149,7 +153,7 @@ package final class ProxyServer: Sendable {
     /// - Returns: whether all of them had ended.
     package func shutDown(grace: Duration) async -> Bool {
         guard !self.isShuttingDown.exchange(true, ordering: .relaxed) else { return true }
-        try? await self.closeListeners()
+        await self.closeListeners()
         let drained = await withTaskGroup(of: Bool.self) { tasks in
             tasks.addTask {
                 let drains = self.loops.map { loop in loop.eventLoop.flatSubmit { loop.value.drain() } }
@@ -158,11 +162,12 @@ package final class ProxyServer: Sendable {
             }
             tasks.addTask {
                 try? await Task.sleep(for: grace)
-                for loop in self.loops { loop.eventLoop.execute { loop.value.stop() } }
                 return false
             }
             let first = await tasks.next() ?? false
             tasks.cancelAll()
+            // Only now: what this ends must not count as ended by itself.
+            for loop in self.loops { loop.eventLoop.execute { loop.value.stop() } }
             return first
         }
         self.passRequests.continuation.finish()
@@ -171,12 +176,12 @@ package final class ProxyServer: Sendable {
         return drained
     }
 
-    private func closeListeners() async throws {
+    private func closeListeners() async {
         let listeners = self.listeners.withLock { listeners in
             defer { listeners = [] }
             return listeners
         }
-        for listener in listeners { try await listener.close() }
+        for listener in listeners { try? await listener.close() }
     }
 }
 

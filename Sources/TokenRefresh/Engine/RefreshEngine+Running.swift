@@ -13,7 +13,7 @@ extension RefreshEngine {
     package func run() async {
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
-                
+                group.addTask { await self.followChanges() }
                 group.addTask { await self.rereadNowAndThen() }
                 for await job in self.jobs {
                     group.addTask { await self.perform(job) }

@@ -68,6 +68,18 @@ import Testing
         self.expect(head([String(repeating: "A", count: 8300) + " / HTTP/1.1", "Host: a"]), .targetTooLong)
     }
 
+    @Test func `a request line may have 64 bytes more than a target, even when its end comes late`() {
+        for (length, refusal) in [(54, nil), (55, Refusal.targetTooLong)] {
+            let line = String(repeating: "A", count: length) + " /" + String(repeating: "a", count: 8191) + " HTTP/1.1"
+            let request = head([line, "Host: a"])
+            self.expect(request, refusal)
+            for end in line.utf8.count...(line.utf8.count + 2) {
+                let reading = readRequest([request[..<end], request[end...]])
+                #expect(refusal == nil ? reading.summary != nil : reading == .refused(.targetTooLong))
+            }
+        }
+    }
+
     @Test func `a long request line with another fault is told the same way, however it arrives`() {
         let long = String(repeating: "a", count: 9000)
         for line in ["GET / HTTP/1.1\(long)", "GET / \(long)", "get /\(long) HTTP/1.1", "\(long)\n", "GET /\(long)\n"] {

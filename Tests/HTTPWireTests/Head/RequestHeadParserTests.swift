@@ -50,19 +50,30 @@ import Testing
         }
     }
 
-    @Test func `pipelined requests come out one by one`() throws {
-        var buffer = ByteBuffer(bytes: head(["GET /1 HTTP/1.1", "Host: a"]) + head(["GET /2 HTTP/1.1", "Host: a"]))
-        var parser = RequestHeadParser()
-        let first = try parser.next(&buffer)
-        let begun = parser.hasBegun
-        let second = try parser.next(&buffer)
-        let third = try parser.next(&buffer)
-
-        #expect(first.map { text($0.target.path, of: $0.bytes) } == "/1")
-        #expect(!begun)
-        #expect(second.map { text($0.target.path, of: $0.bytes) } == "/2")
-        #expect(third == nil)
-        #expect(buffer.readableBytes == 0)
+    @Test func `pipelined requests come out one by one, each by its own lines`() throws {
+        let requests: [(lines: [String], path: String, minorVersion: UInt8)] = [
+            (["GET /1 HTTP/1.1", "Host: a"], "/1", 1),
+            (["OPTIONS /a/longer/one HTTP/1.1", "Host: b.example", "X: y"], "/a/longer/one", 1),
+            (["PUT / HTTP/1.0"], "/", 0),
+        ]
+        for size in [1, 3, 1000] {
+            let wire = requests.flatMap { head($0.lines) }
+            var buffer = ByteBuffer()
+            var parser = RequestHeadParser()
+            var summaries: [RequestSummary] = []
+            for start in stride(from: 0, to: wire.count, by: size) {
+                buffer.writeBytes(wire[start..<min(start + size, wire.count)])
+                while let request = try parser.next(&buffer) {
+                    summaries.append(RequestSummary(request, rest: ByteBuffer()))
+                    #expect(!parser.hasBegun)
+                }
+            }
+            #expect(summaries.map(\.path) == requests.map(\.path))
+            #expect(summaries.map(\.methodName) == ["GET", "OPTIONS", "PUT"])
+            #expect(summaries.map(\.minorVersion) == requests.map(\.minorVersion))
+            #expect(summaries.map(\.host) == ["a", "b.example", ""])
+            #expect(buffer.readableBytes == 0)
+        }
     }
 
     @Test func `one empty line before each request is forgiven`() throws {

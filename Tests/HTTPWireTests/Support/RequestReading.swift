@@ -43,12 +43,6 @@ struct RequestSummary: Equatable, Sendable {
         self.passing = describe(head.fields.filter { !$0.isStripped }, of: head.bytes)
         self.rest = text(rest)
     }
-
-    /// The target as it came, put together from its parts.
-    var target: String {
-        guard !self.isAsterisk else { return "*" }
-        return (self.authority == nil ? "" : "//\(self.authority ?? "")") + self.path + self.query
-    }
 }
 
 /// `name: value` of each field.

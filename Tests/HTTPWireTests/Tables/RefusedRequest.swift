@@ -59,6 +59,8 @@ extension RefusedRequest {
         .fields("length 1e2", .badRequest, "Content-Length: 1e2"),
         .fields("length empty", .badRequest, "Content-Length:"),
         .fields("length of spaces", .badRequest, "Content-Length:   "),
+        .fields("length of 19 digits", .badRequest, "Content-Length: 9999999999999999999"),
+        .fields("length of 19 digits that a word holds", .badRequest, "Content-Length: 1000000000000000000"),
         .fields("length of 20 digits", .badRequest, "Content-Length: 10000000000000000000"),
         .fields("length of 20 zeros", .badRequest, "Content-Length: 00000000000000000003"),
         .fields("length 2^64 + 3", .badRequest, "Content-Length: 18446744073709551619"),

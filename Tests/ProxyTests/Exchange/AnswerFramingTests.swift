@@ -149,6 +149,17 @@ import Testing
         }
     }
 
+    @Test func `one more is too many`() async throws {
+        let interim = String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 21)
+        let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+        try await self.passed(interim + last, to: Self.get) { _, caller, upstream in
+            var statuses: [Int] = []
+            for _ in 1...21 { statuses.append(try await caller.head().status) }
+            #expect(statuses == Array(repeating: 102, count: 20) + [502])
+            _ = try await upstream.rest()
+        }
+    }
+
     @Test(arguments: [
         "Connection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n"
     ])

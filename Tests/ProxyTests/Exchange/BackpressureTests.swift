@@ -6,7 +6,7 @@ import Testing
     private static let size = 128 << 20
     private static let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
     /// What the kernel's buffers on the way may take; no more than that is ever on the way.
-    private static let slack = 48 << 20
+    private static let slack = 24 << 20
 
     @Test(arguments: ["Content-Length: \(size)\r\n\r\n", "\r\n"])
     func `I18_ a caller that does not read stops a fast upstream, and loses nothing`(framing: String) async throws {

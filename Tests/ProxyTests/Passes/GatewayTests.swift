@@ -53,6 +53,18 @@ import TokenModel
         #expect(error.code == .noRoute)
     }
 
+    @Test(arguments: [("/", "//evil/x", true), ("/", "/x//y", false), ("/v2/", "//evil/x", false), ("/", "/", false)])
+    func `what is left of a path is never taken for a host`(upstream: String, rest: String, isRefused: Bool) throws {
+        let gateway = self.gateway([.sample(port: 1) { $0.upstream.path = upstream }])
+        let request = try RequestHead.parsed("GET /acme\(rest) HTTP/1.1\r\nHost: a\r\n\r\n")
+        if case .answer(let error) = gateway.decide(request) {
+            #expect(error.code == .badRequest)
+            #expect(isRefused)
+        } else {
+            #expect(!isRefused)
+        }
+    }
+
     @Test func `the injected line ends the head`() throws {
         let gateway = self.gateway(pass: .sample())
         #expect(try self.authorized(gateway) == "GET / HTTP/1.1\r\nAuthorization: Bearer token-1\r\n\r\n")

@@ -118,6 +118,18 @@ import TokenModel
         #expect(try self.match(self.table([("r", nil, "/acme/")]), "http://a") == nil)
     }
 
+    @Test(arguments: [
+        ("api.example", 80, "api.example"), ("api.example", 8080, "api.example:8080"), ("::1", 80, "[::1]"),
+        ("::1", 9090, "[::1]:9090"),
+    ])
+    func `an upstream is named with its port where that is not the scheme's, and an IPv6 address in brackets`(
+        host: String,
+        port: Int,
+        authority: String
+    ) {
+        #expect(RoutePlan.Upstream(host: host, port: port, path: "/").authority == authority)
+    }
+
     @Test func `no route at all matches nothing`() throws {
         #expect(try self.match(RouteTable([]), "/") == nil)
     }

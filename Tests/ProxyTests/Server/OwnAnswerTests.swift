@@ -42,32 +42,60 @@ import TokenModel
         }
     }
 
-    @Test(arguments: [
-        ("GET /acme/canary HTTP/1.1\r\n\r\n", GatewayError.Code.badRequest, 400),
-        ("GET /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", .badRequest, 400),
-        ("GET /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", .notImplemented, 501),
-        ("GET /acme/ HTTP/1.1\nHost: a\n\n", .badRequest, 400),
-        ("GET /acme/../canary HTTP/1.1\r\nHost: a\r\n\r\n", .badRequest, 400),
-        ("TRACE /acme/ HTTP/1.1\r\nHost: a\r\n\r\n", .methodNotAllowed, 405),
-        ("GET /acme/ HTTP/2.0\r\nHost: a\r\n\r\n", .versionUnsupported, 505),
-        ("GET /acme/ HTTP/1.1\r\nHost: a\r\nExpect: canary\r\n\r\n", .expectationFailed, 417),
-        ("GET /\(String(repeating: "a", count: 9_000)) HTTP/1.1\r\nHost: a\r\n\r\n", .targetTooLong, 414),
-        (
-            "GET /acme/ HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: canary\r\n", count: 101))\r\n", .headTooLarge,
+    /// A request that is refused by its head, for its own reason.
+    struct Refused: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let request: String
+        let code: GatewayError.Code
+        let status: Int
+
+        init(_ name: String, _ request: String, _ code: GatewayError.Code = .badRequest, _ status: Int = 400) {
+            self.testDescription = name
+            self.request = request
+            self.code = code
+            self.status = status
+        }
+    }
+
+    static let refused = [
+        Refused("no Host", "GET /acme/canary HTTP/1.1\r\n\r\n"),
+        Refused(
+            "framed twice",
+            "GET /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ),
+        Refused(
+            "a coding",
+            "GET /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+            .notImplemented,
+            501
+        ),
+        Refused("bare LF", "GET /acme/ HTTP/1.1\nHost: a\n\n"),
+        Refused("dot segments", "GET /acme/../canary HTTP/1.1\r\nHost: a\r\n\r\n"),
+        Refused("TRACE", "TRACE /acme/ HTTP/1.1\r\nHost: a\r\n\r\n", .methodNotAllowed, 405),
+        Refused("HTTP/2", "GET /acme/ HTTP/2.0\r\nHost: a\r\n\r\n", .versionUnsupported, 505),
+        Refused("Expect", "GET /acme/ HTTP/1.1\r\nHost: a\r\nExpect: canary\r\n\r\n", .expectationFailed, 417),
+        Refused(
+            "a long target",
+            "GET /acme/\(String(repeating: "a", count: 9_000)) HTTP/1.1\r\nHost: a\r\n\r\n",
+            .targetTooLong,
+            414
+        ),
+        Refused(
+            "many fields",
+            "GET /acme/ HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: canary\r\n", count: 101))\r\n",
+            .headTooLarge,
             431
         ),
-        ("\u{16}\u{3}\u{1}\u{0}\n", .badRequest, 400),
-    ])
-    func `nothing of a refused request reaches an upstream, and the connection ends`(
-        request: String,
-        code: GatewayError.Code,
-        status: Int
-    ) async throws {
+        Refused("no HTTP", "\u{16}\u{3}\u{1}\u{0}\n"),
+    ]
+
+    @Test(arguments: refused)
+    func `nothing of a refused request reaches an upstream, and the connection ends`(refused: Refused) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
-            try await caller.send(request + "GET /acme/smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await caller.send(refused.request + "GET /acme/smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
             let answer = try await caller.answer()
-            self.expect(answer, code, status)
+            self.expect(answer, refused.code, refused.status)
             #expect(answer.head["Connection"] == "close")
             #expect(try await caller.ending() == .clean)
 

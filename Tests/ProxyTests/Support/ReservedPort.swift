@@ -34,7 +34,7 @@ final class ReservedPort: Sendable {
     /// - Returns: connections to keep until the test is over; they take all places that the kernel has.
     func stall() throws -> [CInt] {
         guard listen(self.socket, 0) == 0 else { throw WrongBytes("it does not listen") }
-        return unsafe (0..<4).map { _ in
+        return (0..<4).map { _ in
             let filler = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue) | O_NONBLOCK, 0)
             var address = Self.address(self.number)
             unsafe withUnsafeMutablePointer(to: &address) { address in

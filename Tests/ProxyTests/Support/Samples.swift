@@ -45,6 +45,21 @@ extension Rig.Setup {
     }
 }
 
+extension String {
+    /// The framing field, the empty line and the text as a body: in chunks of 7,000 bytes, or by length.
+    func framed(_ isChunked: Bool) -> String {
+        guard isChunked else { return "Content-Length: \(self.utf8.count)\r\n\r\n\(self)" }
+        var rest = self[...]
+        var framed = "Transfer-Encoding: CHUNKED\r\n\r\n"
+        while !rest.isEmpty {
+            let chunk = rest.prefix(7_000)
+            framed += "\(String(chunk.utf8.count, radix: 16))\r\n\(chunk)\r\n"
+            rest = rest.dropFirst(7_000)
+        }
+        return framed + "0\r\n\r\n"
+    }
+}
+
 extension RequestHead {
     /// The head of `text`, which must be one.
     static func parsed(_ text: String) throws -> RequestHead {
