@@ -99,7 +99,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "HTTPWire", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel", "TokenRefresh",
+                "AdminAPI", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel",
+                "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
                 nioPosix, serviceLifecycle, unixSignals,
             ]
@@ -127,6 +128,14 @@ let package = Package(
         ),
         tests(of: "Proxy", using: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
+        tests(
+            of: "AdminAPI",
+            using: [
+                "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage", "martlet",
+                asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
+            ]
+        ),
+        .testTarget(name: "MartletTests", dependencies: ["martlet", "TokenModel"], swiftSettings: settings),
         tests(
             of: "MockServers",
             using: ["TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]

@@ -30,7 +30,9 @@ package struct FileOwnership: Equatable, Sendable {
             case .denied: self.owner == user
             case .readOnlyFilesystem: false
             }
-        return couldWrite && self.isOpenToOthers
+        // Whoever owns a file can change it: only this user and root are trusted with that.
+        let isForeign = self.owner != user && self.owner != 0
+        return isForeign || couldWrite && self.isOpenToOthers
     }
 
     /// Whether this process's effective user may write the file at `path`.

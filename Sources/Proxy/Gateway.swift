@@ -37,9 +37,17 @@ package struct Gateway {
     }
 
     /// A head that may go upstream, or `nil` when the pass has gone or ended in the meantime.
-    package func authorize(_ head: consuming ByteBuffer, _ route: Route) -> AuthorizedHead? {
+    ///
+    /// - Parameter refused: the token set that an upstream has refused this request with: it does not go again.
+    package func authorize(
+        _ head: consuming ByteBuffer,
+        _ route: Route,
+        refused: TokenMark? = nil
+    ) -> AuthorizedHead? {
         let slot = self.slots[route.slot]
-        guard let pass = slot.pass, let line = slot.line(route.line, at: .now) else { return nil }
+        guard let pass = slot.pass, refused == nil || TokenMark(pass) != refused,
+            let line = slot.line(route.line, at: .now)
+        else { return nil }
         return AuthorizedHead(head, injecting: line, of: pass)
     }
 

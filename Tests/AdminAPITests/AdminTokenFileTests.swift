@@ -63,7 +63,7 @@ internal import TokenModel
         let directory = try TemporaryDirectory()
         let path = try Self.file("token-canary\n", mode: mode, in: directory)
         let error = #expect(throws: AdminTokenError(.exposed, "")) { try AdminTokenFile(path: path).open() }
-        #expect(error?.message.contains("chmod 600 \(path)") == true)
+        #expect(error?.message.contains("\(path) can be read or written by others") == true)
         #expect(error?.message.contains("canary") == false)
     }
 

@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import NIOHTTP1
 internal import Testing
 internal import TokenModel
 

@@ -41,7 +41,11 @@ import Testing
         try await gateway.importGrant(from: mock)
 
         // Were the stream held back, the first event would come with the last, 4 s later.
-        let stream = try Program("/usr/bin/curl", ["-sSN", "\(gateway.callers)/acme/stream/5?every=1s"], in: directory)
+        let stream = try Program(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/5?every=1s"],
+            in: directory
+        )
         try await eventually("the first event") { stream.written.contains("data:") }
 
         #expect(stream.isRunning)

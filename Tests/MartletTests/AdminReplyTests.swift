@@ -6,17 +6,17 @@ internal import martlet
         arguments: [
             (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .no), (405, .no), (409, .no),
             (429, .notAllowed), (500, .no), (503, .no),
-        ] as [(Int, ExitStatus)]
+        ] as [(Int, ProgramExit)]
     )
-    func `the status code decides the exit code`(httpStatus: Int, status: ExitStatus) {
-        #expect(ExitStatus(httpStatus: httpStatus) == status)
+    func `the status code decides the exit code`(httpStatus: Int, status: ProgramExit) {
+        #expect(ProgramExit(httpStatus: httpStatus) == status)
         let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#
         let failure = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8)).failure(of: "do it")
         #expect(failure == (status == .done ? nil : CommandFailure(status, "can't do it: because")))
     }
 
     @Test func `exit codes are those of the contract`() {
-        #expect(ExitStatus.allCases.map(\.rawValue) == [0, 1, 64, 69, 77, 78])
+        #expect(ProgramExit.allCases.map(\.rawValue) == [0, 1, 64, 69, 77, 78])
     }
 
     @Test(arguments: ["", "<html>", "{}", #"{"type":"about:blank","detail":"x"}"#])

@@ -1,7 +1,6 @@
 internal import HummingbirdCore
 package import Logging
 internal import NIOCore
-internal import NIOExtras
 internal import NIOPosix
 internal import ServiceLifecycle
 package import TokenRefresh
@@ -20,7 +19,7 @@ package final class AdminServer: Service, Sendable {
     private let loops: MultiThreadedEventLoopGroup
     private let http: HTTP1Channel
     private let listener: NIOAsyncChannel<HTTP1Channel.Value, Never>
-    private let quiescing: ServerQuiescingHelper
+    private let connections: OpenConnections
 
     private init(
         address: AdminAddress,
@@ -29,8 +28,7 @@ package final class AdminServer: Service, Sendable {
         logger: Logger,
         loops: MultiThreadedEventLoopGroup,
         http: HTTP1Channel,
-        listener: NIOAsyncChannel<HTTP1Channel.Value, Never>,
-        quiescing: ServerQuiescingHelper
+        listener: NIOAsyncChannel<HTTP1Channel.Value, Never>
     ) {
         self.address = address
         self.desk = desk
@@ -39,7 +37,7 @@ package final class AdminServer: Service, Sendable {
         self.loops = loops
         self.http = http
         self.listener = listener
-        self.quiescing = quiescing
+        self.connections = OpenConnections(of: listener.channel)
     }
 
     /// Opens the listening socket. Connections wait there for ``run()``.
@@ -61,9 +59,8 @@ package final class AdminServer: Service, Sendable {
         let desk = AdminDesk(engine: engine, monitor: monitor, door: door, limits: limits, logger: logger)
         let http = Self.connections(to: desk, limits: limits)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let quiescing = ServerQuiescingHelper(group: loops)
         do {
-            let listener = try await Self.bootstrap(on: loops, limits: limits, quiescing: quiescing)
+            let listener = try await Self.bootstrap(on: loops, limits: limits)
                 .bind(host: address.host, port: address.port, serverBackPressureStrategy: nil) { connection in
                     http.setup(channel: connection, logger: Self.silence)
                 }
@@ -75,8 +72,7 @@ package final class AdminServer: Service, Sendable {
                 logger: logger,
                 loops: loops,
                 http: http,
-                listener: listener,
-                quiescing: quiescing
+                listener: listener
             )
         } catch {
             try? await loops.shutdownGracefully()
@@ -94,12 +90,13 @@ package final class AdminServer: Service, Sendable {
         } onCancelOrGracefulShutdown: {
             self.stop()
         }
+        self.connections.end()
         try await self.loops.shutdownGracefully()
     }
 
     /// Takes no new connections and closes those without a request. Comes back at once; ``run()`` ends when all is done.
     package func stop() {
-        self.quiescing.initiateShutdown(promise: nil)
+        self.connections.stop()
     }
 
     /// From now on only these tokens are let in: for a token file that was read again.
@@ -120,17 +117,23 @@ package final class AdminServer: Service, Sendable {
     }
 
     private func handleConnections() async {
-        await withDiscardingTaskGroup { connections in
+        await withDiscardingTaskGroup { tasks in
             do {
                 try await self.listener.executeThenClose { accepted in
                     for try await connection in accepted {
-                        connections.addTask { await self.http.handle(value: connection, logger: Self.silence) }
+                        tasks.addTask { await self.handle(connection) }
                     }
                 }
             } catch {
                 self.logger.error("the admin listener failed", metadata: [LogField.address: "\(self.address)"])
             }
         }
+    }
+
+    private func handle(_ connection: HTTP1Channel.Value) async {
+        self.connections.opened(connection.channel)
+        await self.http.handle(value: connection, logger: Self.silence)
+        self.connections.closed(connection.channel)
     }
 
     private static func connections(to desk: AdminDesk, limits: AdminLimits) -> HTTP1Channel {
@@ -151,8 +154,7 @@ package final class AdminServer: Service, Sendable {
 
     private static func bootstrap(
         on loops: MultiThreadedEventLoopGroup,
-        limits: AdminLimits,
-        quiescing: ServerQuiescingHelper
+        limits: AdminLimits
     ) -> ServerBootstrap {
         ServerBootstrap(group: loops)
             .serverChannelOption(.backlog, value: 256)
@@ -161,13 +163,11 @@ package final class AdminServer: Service, Sendable {
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .serverChannelInitializer { listener in
                 listener.eventLoop.makeCompletedFuture {
-                    let pipeline = listener.pipeline.syncOperations
-                    try pipeline.addHandler(
+                    try listener.pipeline.syncOperations.addHandler(
                         AvailableConnectionsChannelHandler(
                             delegate: MaximumAvailableConnections(limits.connections, logger: Self.silence)
                         )
                     )
-                    try pipeline.addHandler(quiescing.makeServerChannelHandler(channel: listener))
                 }
             }
     }

@@ -8,3 +8,11 @@ enum AnswerFault: Error, Equatable {
     /// A member we would use stands there twice.
     case repeatedMember
 }
+
+extension AnswerFault {
+    /// Whether a member that comes twice leaves open what the answer says. Of any other the last counts: a grant must not
+    /// be lost for a doubled `scope`.
+    static func isDecisive(_ member: String) -> Bool {
+        ["access_token", "refresh_token", "error", "ok"].contains(member)
+    }
+}

@@ -34,7 +34,9 @@ enum FormReader {
         let name = String(decoding: try Self.decode(bytes, start, equals), as: UTF8.self)
         let value = try Self.decode(bytes, min(equals + 1, stop), stop)
         guard wanted.contains(name) else { return }
-        guard fields.updateValue(.string(Secret(value)), forKey: name) == nil else { throw .repeatedMember }
+        guard fields.updateValue(.string(Secret(value)), forKey: name) == nil || !AnswerFault.isDecisive(name) else {
+            throw .repeatedMember
+        }
     }
 
     private static func decode(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) throws(AnswerFault) -> [UInt8] {

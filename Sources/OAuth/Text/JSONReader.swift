@@ -44,7 +44,9 @@ enum JSONReader {
             return
         }
         let value = try Self.readValue(bytes, &scanner)
-        guard members.updateValue(value, forKey: name) == nil else { throw .repeatedMember }
+        guard members.updateValue(value, forKey: name) == nil || !AnswerFault.isDecisive(name) else {
+            throw .repeatedMember
+        }
     }
 
     private static func readValue(

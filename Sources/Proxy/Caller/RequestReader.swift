@@ -31,11 +31,7 @@ package struct RequestReader {
 
     /// Takes what was read from the caller.
     package mutating func receive(_ bytes: ByteBuffer) {
-        if self.buffer.readableBytes == 0 {
-            self.buffer = bytes
-        } else {
-            self.buffer.writeImmutableBuffer(bytes)
-        }
+        self.buffer.append(bytes)
     }
 
     /// Takes the next part from the bytes that are here.

@@ -22,6 +22,7 @@ extension Exchange {
         case .hold:
             self.heldAnswer = answer
             self.upstream?.holdAnswer()
+            self.refusedToken = self.sentToken
             self.park(route, refused: self.sentToken)
         case .fail: self.abort()
         }

@@ -9,7 +9,9 @@ extension Exchange {
 
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
-        guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit else { return }
+        guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit + Tick.period else {
+            return
+        }
         self.fail(with: self.timeoutError)
     }
 
@@ -18,7 +20,7 @@ extension Exchange {
         return switch self.machine.phase {
         case .parked, .judging: Self.passTimeout
         // A dial has this limit itself, and knows better what failed.
-        case .connecting: timeouts.connect + Tick.period
+        case .connecting: timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
         case .answering: timeouts.idle
         case .idle, .poisoned: nil
@@ -88,6 +90,7 @@ extension Exchange {
         self.match = nil
         self.heldAnswer = nil
         self.sentToken = nil
+        self.refusedToken = nil
         self.kept = KeptBody(limit: 0)
         self.isRequestEnded = true
     }

@@ -12,7 +12,7 @@ extension Exchange {
 
     func passArrived(_ pass: Pass) {
         guard let route = self.match?.route else { return }
-        switch self.machine.passArrived(isNewer: TokenMark(pass) != self.sentToken) {
+        switch self.machine.passArrived(isNewer: TokenMark(pass) != self.refusedToken) {
         case .connect:
             self.connect(route)
         case .replay:
@@ -23,6 +23,8 @@ extension Exchange {
         case .passHeldAnswer:
             if let answer = self.heldAnswer { self.pass(answer) }
             self.upstream?.resumeAnswer()
+            // An upload that waited for the verdict goes on.
+            self.caller.resume()
         case .answerReset:
             self.answer(self.resetError)
         case .ignore: break
@@ -62,7 +64,7 @@ extension Exchange {
             spare: 1_024,
             allocator: self.caller.allocator
         )
-        guard let authorized = self.loop.gateway.authorize(head, route) else {
+        guard let authorized = self.loop.gateway.authorize(head, route, refused: self.refusedToken) else {
             self.passLapsed(route)
             return false
         }
@@ -87,7 +89,7 @@ extension Exchange {
 
     private func passLapsed(_ route: Route) {
         switch self.machine.lapsed() {
-        case .park: self.park(route, refused: nil)
+        case .park: self.park(route, refused: self.refusedToken)
         case .answer:
             self.answer(
                 GatewayError(.refreshFailed, "each token ended before it could be used; its lifetime is too short")

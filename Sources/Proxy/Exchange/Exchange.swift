@@ -20,6 +20,8 @@ final class Exchange {
 
     var upstream: UpstreamHandler?
     var sentToken: TokenMark?
+    /// What an upstream has refused, while a replay is due.
+    var refusedToken: TokenMark?
     var heldAnswer: ResponseHead?
     var answerEncoder = BodyEncoder(.none)
     var closesAfterAnswer = false

@@ -41,3 +41,10 @@ package struct PassSlot {
         return self.lines[index]
     }
 }
+
+/// The lines hold the token: nothing of a slot is shown but whose it is.
+extension PassSlot: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "slot of \(self.account)" }
+    package var debugDescription: String { self.description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

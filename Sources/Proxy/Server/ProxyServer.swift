@@ -77,6 +77,8 @@ package final class ProxyServer: Sendable {
         if address.port != 0 {
             let probe = try await ServerBootstrap(group: self.group)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                // Whoever connects in this moment waits for the listeners.
+                .serverChannelOption(.autoRead, value: false)
                 .bind(host: address.host, port: address.port).get()
             try await probe.close()
         }

@@ -41,11 +41,7 @@ package struct AnswerReader {
     /// Takes what was read from the upstream.
     package mutating func receive(_ bytes: ByteBuffer) {
         self.hasBegun = true
-        if self.buffer.readableBytes == 0 {
-            self.buffer = bytes
-        } else {
-            self.buffer.writeImmutableBuffer(bytes)
-        }
+        self.buffer.append(bytes)
     }
 
     /// Takes the next part from the bytes that are here.

@@ -51,7 +51,7 @@ final class UpstreamPool {
         place.exchange.dialling()
         let loop = self.loop.eventLoop
         let bound = NIOLoopBound((pool: self, place: place), eventLoop: loop)
-        ClientBootstrap(group: loop)
+        let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(TimeAmount(self.origin.connectTimeout))
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelOption(.maxMessagesPerRead, value: 1)
@@ -64,8 +64,12 @@ final class UpstreamPool {
                     try channel.pipeline.syncOperations.addHandler(UpstreamHandler())
                 }
             }
-            .connect(host: self.origin.host, port: self.origin.port)
-            .assumeIsolated()
+        // An address needs no resolver, which looks up one name at a time for a whole loop.
+        let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port)
+        let connected =
+            address.map { bootstrap.connect(to: $0) }
+            ?? bootstrap.connect(host: self.origin.host, port: self.origin.port)
+        connected.assumeIsolated()
             .whenComplete { result in
                 let (pool, place) = bound.value
                 switch result.flatMap({ channel in

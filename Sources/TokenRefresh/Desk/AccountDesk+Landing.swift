@@ -9,7 +9,7 @@ extension AccountDesk {
     package mutating func land(_ outcome: FlightOutcome, mayStartAnother: Bool, now: BootInstant) -> Landing {
         let wasForced = self.flight?.isForced ?? false
         self.flight = nil
-        if let sight = outcome.sight, outcome.result == .committed || self.isNews(sight.entry?.version) {
+        if let sight = outcome.sight, self.isNews(sight.entry?.version) {
             self.accept(sight)
         }
         switch outcome.result {

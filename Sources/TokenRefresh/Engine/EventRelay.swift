@@ -1,15 +1,14 @@
 internal import Synchronization
 internal import TokenModel
 
-/// Hands events on in the order they were posted, one at a time, and under nobody's lock: whoever finds nobody
-/// delivering delivers all there are.
+/// Hands events on in the order they were posted, one at a time.
+///
+/// Whoever calls ``deliver()`` comes back only when all that was posted before has been received, by whomever: so a pass
+/// that is given as an answer has been announced before.
 final class EventRelay: Sendable {
-    private struct Queue {
-        var events: [PassEvent] = []
-        var isDelivering = false
-    }
-
-    private let queue = Mutex(Queue())
+    private let queue = Mutex<[PassEvent]>([])
+    /// Held while events are received. The receiver must not come back here: it hands over and returns.
+    private let delivery = Mutex(())
     private let receive: @Sendable (PassEvent) -> Void
 
     init(_ receive: @escaping @Sendable (PassEvent) -> Void) {
@@ -18,27 +17,22 @@ final class EventRelay: Sendable {
 
     /// Puts an event behind those posted before. Call it in the same critical section as the change it tells of.
     func post(_ event: PassEvent) {
-        self.queue.withLock { $0.events.append(event) }
+        self.queue.withLock { $0.append(event) }
     }
 
-    /// Delivers what was posted. Call it outside of any lock.
+    /// Delivers what was posted. Call it outside of any lock of the engine's.
     func deliver() {
-        let isOurs = self.queue.withLock { queue in
-            guard !queue.isDelivering, !queue.events.isEmpty else { return false }
-            queue.isDelivering = true
-            return true
-        }
-        guard isOurs else { return }
-        while let events = self.takeOrEnd() {
-            for event in events { self.receive(event) }
+        self.delivery.withLock { _ in
+            while let events = self.take() {
+                for event in events { self.receive(event) }
+            }
         }
     }
 
-    private func takeOrEnd() -> [PassEvent]? {
-        self.queue.withLock { queue in
-            defer { queue.events = [] }
-            queue.isDelivering = !queue.events.isEmpty
-            return queue.isDelivering ? queue.events : nil
+    private func take() -> [PassEvent]? {
+        self.queue.withLock { events in
+            defer { events = [] }
+            return events.isEmpty ? nil : events
         }
     }
 }

@@ -20,6 +20,8 @@ extension RefreshEngine {
         )
         var flight = Flight(flightPlan, sight: self.state.withLock { $0.desks[account]?.sight })
         var isProbe = false
+        var wasAdmitted = false
+        var complaint: BootInstant?
         var action = flight.begin()
         while true {
             switch action {
@@ -28,10 +30,12 @@ extension RefreshEngine {
                 action = flight.didRead(result, now: self.timepiece.now)
             case .admit:
                 let refusal = self.admit(plan, demand, asProbe: &isProbe)
+                wasAdmitted = refusal == nil
                 action = flight.didAdmit(refusal, now: self.timepiece.now)
             case .write(let record, let expecting):
                 let sentAt = self.timepiece.now.boot
                 let result = await self.write(record, for: account, expecting: expecting)
+                self.log(result, of: account, complaint: &complaint)
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
                 let timepiece = self.timepiece
@@ -43,6 +47,7 @@ extension RefreshEngine {
                 await self.timepiece.rest(until: until)
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
+                if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
                 self.land(plan, outcome, wasProbe: isProbe)
                 await self.revokeForgotten(plan, outcome)
                 return
@@ -81,6 +86,22 @@ extension RefreshEngine {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Says that the store takes no record: at once, and again each minute while a flight goes on trying.
+    private func log(
+        _ result: Result<Version, StoreError>,
+        of account: AccountID,
+        complaint: inout BootInstant?
+    ) {
+        guard case .failure(let error) = result, error.code != .conflict else { return }
+        let now = self.timepiece.now.boot
+        if let complaint, complaint.duration(to: now) < .seconds(60) { return }
+        complaint = now
+        self.logger.error(
+            "the store does not take a record, and is tried again: mend the store before this process is stopped",
+            metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
+        )
     }
 
     private func land(_ plan: AccountPlan, _ outcome: FlightOutcome, wasProbe: Bool) {

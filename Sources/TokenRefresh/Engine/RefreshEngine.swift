@@ -45,7 +45,7 @@ package final class RefreshEngine: Sendable {
     ///   - plans: one for each account; a later one of the same account wins.
     ///   - boot: of this process, and of no other engine on the same store.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs.
-    ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns; it may call the engine.
+    ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
         plans: [AccountPlan],
         vault: AccountVault,
@@ -111,7 +111,10 @@ package final class RefreshEngine: Sendable {
             state.lastWaiter += 1
             return (state.desks[account]?.answer(wish, now: now), WaiterID(rawValue: state.lastWaiter))
         }
-        if let known { return known }
+        if let known {
+            self.relay.deliver()
+            return known
+        }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
                 self.enter(waiter, as: id, for: wish, of: account)
@@ -156,6 +159,7 @@ package final class RefreshEngine: Sendable {
         }
         switch answer {
         case .now(let waiter, let result):
+            self.relay.deliver()
             waiter.resume(returning: result)
         case .waits(let start, let watch):
             if let start { self.newJobs.yield(.fly(account, start)) }

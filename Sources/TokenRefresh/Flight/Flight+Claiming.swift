@@ -42,7 +42,7 @@ extension Flight {
         // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended.
         let isLapsed = claim.boot == self.plan.boot || self.watch.saw(claim, in: entry.version, at: now.boot)
         guard isLapsed else { return self.pause(Self.pollInterval, for: .judge, now: now) }
-        guard sight.mayBreakClaim(for: self.demand, at: now.boot) else {
+        guard claim.boot == self.plan.boot || sight.mayBreakClaim(for: self.demand, at: now.boot) else {
             return self.end(.failed(.claimedElsewhere(self.plan.account)))
         }
         guard entry.record.trouble?.spent != .maybe else {

@@ -54,7 +54,15 @@ extension Flight {
         guard let basis = self.basis else { return self.poison() }
         self.setback = setback
         var record = basis.record
-        let trouble = setback.trouble(after: record.trouble, spent: basis.spent, jitter: self.plan.jitter)
+        var trouble = setback.trouble(after: record.trouble, spent: basis.spent, jitter: self.plan.jitter)
+        if self.demand.isForced, case .refused = setback, let previous = record.trouble,
+            TroubleKind(of: previous) == .refused
+        {
+            // An operator who tries again and again, within the backoff, does not bring the grant's end nearer.
+            trouble.tries = previous.tries
+            trouble.retryIn = previous.retryIn
+            trouble.dead = previous.dead
+        }
         record.trouble = trouble
         let retryAfter = trouble.retryIn > .zero ? trouble.retryIn : nil
         let error = PassError(trouble, of: self.plan.account, retryAfter: retryAfter)

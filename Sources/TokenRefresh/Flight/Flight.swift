@@ -144,7 +144,9 @@ package struct Flight: ~Copyable {
     package mutating func didPause(_ stopping: Stopping) -> FlightAction {
         guard case .pausing(let purpose) = self.state else { return self.poison() }
         switch purpose {
-        case .judge where stopping > .no: return self.end(.failed(.stopping(self.plan.account)))
+        // A claim that may stand is looked after first.
+        case .judge where stopping == .now || stopping > .no && self.term == nil:
+            return self.end(.failed(.stopping(self.plan.account)))
         case .commit(let success) where stopping == .now:
             return self.end(.failed(.stopping(self.plan.account)), dropping: success.grant)
         case .declareDead where stopping == .now, .writeBack where stopping == .now:

@@ -28,4 +28,9 @@ package struct RefreshLimit: Equatable, Sendable {
         self.recent.append(now)
         return nil
     }
+
+    /// Takes the last one back: nothing was sent to the provider.
+    package mutating func giveBack() {
+        _ = self.recent.popLast()
+    }
 }

@@ -44,7 +44,9 @@ extension Sight {
         isForced: Bool,
         at now: BootInstant
     ) -> PassError? {
-        if let trouble = record.trouble, trouble.dead { return PassError(trouble, of: account, retryAfter: nil) }
+        if let trouble = record.trouble, trouble.dead, !(isForced && TroubleKind(of: trouble) == .refused) {
+            return PassError(trouble, of: account, retryAfter: nil)
+        }
         if tokens.refreshToken == nil { return .withoutRefreshToken(account) }
         // Whoever holds a claim has waited the backoff out already.
         guard let trouble = record.trouble, let retryAt, now < retryAt, record.claim == nil, !isForced else {

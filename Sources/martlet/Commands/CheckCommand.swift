@@ -23,7 +23,7 @@ struct CheckCommand: ParsableCommand {
             Console.say(SettingsSummary(try SettingsFile.load(path: path)).description)
         } catch {
             for fault in error.faults { Console.report(fault.description) }
-            throw ExitCode(ExitStatus.badConfiguration.rawValue)
+            throw ExitCode(ProgramExit.badConfiguration.rawValue)
         }
     }
 }

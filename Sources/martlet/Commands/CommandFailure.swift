@@ -1,10 +1,10 @@
 /// Why a command did not do what was asked: one line for standard error, and the exit code. Equal when those are.
 package struct CommandFailure: Error, Equatable, Sendable {
-    package let status: ExitStatus
+    package let status: ProgramExit
     /// What failed, on what, what would help. Never a token.
     package let message: String
 
-    package init(_ status: ExitStatus, _ message: String) {
+    package init(_ status: ProgramExit, _ message: String) {
         self.status = status
         self.message = message
     }

@@ -19,7 +19,23 @@ enum Assembly {
         let boot = BootID.random()
         try StateDirectory.make(settings.stateDirectory)
         let store = try await Self.openStore(settings.store, logger: logger)
-        let providers = try Self.providers(settings, logger: logger)
+        let providers = try await Self.providers(settings, logger: logger)
+        do throws(CommandFailure) {
+            return try await Self.assemble(settings, store, providers, boot: boot, startedAt: startedAt, logger: logger)
+        } catch {
+            for provider in providers.values { await provider.shutDown() }
+            throw error
+        }
+    }
+
+    private static func assemble(
+        _ settings: GatewaySettings,
+        _ store: OpenedStore,
+        _ providers: [ProviderID: HTTPTokenEndpoint],
+        boot: BootID,
+        startedAt: WallTime,
+        logger: Logger
+    ) async throws(CommandFailure) -> RunningGateway {
         let passes = EnginePasses()
         let proxy = await ProxyServer(ProxyPlan(settings, eventLoops: System.coreCount), passes: passes)
         let engine = RefreshEngine(
@@ -46,6 +62,7 @@ enum Assembly {
             engine: engine,
             admin: admin,
             providers: Array(providers.values),
+            closeStore: { await (store.store as? SQLiteTokenStore)?.close() },
             grace: settings.shutdownGrace,
             logger: logger
         )
@@ -75,22 +92,34 @@ enum Assembly {
     private static func providers(
         _ settings: GatewaySettings,
         logger: Logger
-    ) throws(CommandFailure) -> [ProviderID: HTTPTokenEndpoint] {
+    ) async throws(CommandFailure) -> [ProviderID: HTTPTokenEndpoint] {
         var providers: [ProviderID: HTTPTokenEndpoint] = [:]
         for provider in settings.providers {
-            let settings = try ProviderClient.ProviderSettings(provider)
-            do throws(ProviderSettingsError) {
-                providers[provider.id] = try HTTPTokenEndpoint(
-                    settings,
-                    on: MultiThreadedEventLoopGroup.singleton,
-                    now: { Timepiece.system.now.wall },
-                    logger: logger
-                )
+            do throws(CommandFailure) {
+                providers[provider.id] = try Self.endpoint(of: provider, logger: logger)
             } catch {
-                throw CommandFailure(error, provider: provider.id)
+                for provider in providers.values { await provider.shutDown() }
+                throw error
             }
         }
         return providers
+    }
+
+    private static func endpoint(
+        of provider: Settings.ProviderSettings,
+        logger: Logger
+    ) throws(CommandFailure) -> HTTPTokenEndpoint {
+        let settings = try ProviderClient.ProviderSettings(provider)
+        do throws(ProviderSettingsError) {
+            return try HTTPTokenEndpoint(
+                settings,
+                on: MultiThreadedEventLoopGroup.singleton,
+                now: { Timepiece.system.now.wall },
+                logger: logger
+            )
+        } catch {
+            throw CommandFailure(error, provider: provider.id)
+        }
     }
 
     private static func accountPlans(

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import HTTPWire
 internal import Proxy
 internal import Settings
@@ -25,7 +26,8 @@ extension RoutePlan {
         self.init(
             name: route.name,
             host: route.match.host,
-            path: route.match.path,
+            // The configuration writes it as a URL does; the data path compares decoded segments.
+            path: route.match.path.removingPercentEncoding ?? route.match.path,
             upstream: Upstream(
                 host: route.upstream.host.text,
                 port: route.upstream.port,

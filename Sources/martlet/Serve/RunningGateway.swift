@@ -15,22 +15,27 @@ struct RunningGateway {
     let engine: RefreshEngine
     let admin: AdminServer
     let providers: [HTTPTokenEndpoint]
+    /// Closes the store, after the last who writes to it.
+    let closeStore: @Sendable () async -> Void
     let grace: Duration
     let logger: Logger
 
     /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
     /// that no grant is lost on the way out.
-    func run() async throws {
+    ///
+    /// - Parameter announce: called when signals are heeded and callers served.
+    func run(_ announce: @escaping @Sendable () -> Void) async throws {
         var configuration = ServiceGroupConfiguration(
             services: [
-                EngineService(engine: self.engine, providers: self.providers),
+                EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore),
                 self.admin,
                 CallerService(proxy: self.proxy, grace: self.grace),
+                Announcement(announce: announce),
             ],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
-        configuration.maximumGracefulShutdownDuration = self.grace + .seconds(30)
+        configuration.maximumGracefulShutdownDuration = self.grace + .seconds(60)
         try await ServiceGroup(configuration: configuration).run()
     }
 }
@@ -39,6 +44,7 @@ struct RunningGateway {
 private struct EngineService: Service {
     let engine: RefreshEngine
     let providers: [HTTPTokenEndpoint]
+    let closeStore: @Sendable () async -> Void
 
     func run() async throws {
         await withGracefulShutdownHandler {
@@ -47,6 +53,17 @@ private struct EngineService: Service {
             self.engine.stop()
         }
         for provider in self.providers { await provider.shutDown() }
+        await self.closeStore()
+    }
+}
+
+/// Says that the gateway serves, once all services before it were started.
+private struct Announcement: Service {
+    let announce: @Sendable () -> Void
+
+    func run() async throws {
+        self.announce()
+        try? await gracefulShutdown()
     }
 }
 

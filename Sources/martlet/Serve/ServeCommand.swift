@@ -22,16 +22,15 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         DescriptorLimit.raise()
+        Hangup.ignore()
         let settings = try self.settings()
         let logger = Self.startLogging(settings.log)
         for warning in settings.warnings {
             logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
         let gateway = try await Assembly.assemble(settings, logger: logger)
-        Console.announce(
-            "martlet serves callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)"
-        )
-        try await gateway.run()
+        let addresses = "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)"
+        try await gateway.run { Console.announce("martlet serves \(addresses)") }
     }
 
     private func settings() throws -> GatewaySettings {
@@ -40,7 +39,7 @@ struct ServeCommand: AsyncParsableCommand {
             return try SettingsFile.load(path: path)
         } catch {
             for fault in error.faults { Console.report(fault.description) }
-            throw ExitCode(ExitStatus.badConfiguration.rawValue)
+            throw ExitCode(ProgramExit.badConfiguration.rawValue)
         }
     }
 

@@ -1,4 +1,6 @@
 internal import Foundation
+internal import Glibc
+internal import LocalFiles
 
 /// Where the gateway keeps what it writes: the store, its key, the admin token.
 enum StateDirectory {
@@ -24,6 +26,22 @@ enum StateDirectory {
             throw CommandFailure(
                 .badConfiguration,
                 "state_dir \(path) can't be made; name a directory that this user may make, or make it"
+            )
+        }
+    }
+
+    /// Refuses a directory in which others could put a key or a token of theirs.
+    private static func checkOwnership(of path: String) throws(CommandFailure) {
+        let ownership: FileOwnership
+        do throws(SystemCallError) {
+            ownership = try OpenFile(opening: path, O_RDONLY | O_DIRECTORY).ownership()
+        } catch {
+            throw CommandFailure(.badConfiguration, "state_dir: \(error.message)")
+        }
+        guard ownership.owner == geteuid() || ownership.owner == 0, ownership.mode & 0o022 == 0 else {
+            throw CommandFailure(
+                .badConfiguration,
+                "state_dir \(path) can be written by others; it must be this user's own: chmod 700 \(path)"
             )
         }
     }

@@ -42,6 +42,7 @@ final class AdminCaller: Sendable {
         self.token = token
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.httpVersion = .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 200
         self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }

@@ -37,7 +37,8 @@ struct AdminFixture: Sendable {
             services.addTask { await fixture.engine.run() }
             services.addTask { try await fixture.server.run() }
             // Both stop whatever the body does, or a failed test would wait for them forever.
-            let outcome = await Self.outcome { try await body(fixture) }
+            let outcome = await Result { try await body(fixture) }
+            fixture.provider.release()
             fixture.server.stop()
             fixture.engine.stop()
             try await fixture.caller.close()
@@ -48,8 +49,14 @@ struct AdminFixture: Sendable {
         #expect(!fixture.logs.text.contains(Self.canary))
     }
 
-    private static func outcome(_ body: () async throws -> Void) async -> Result<Void, any Error> {
-        do { return .success(try await body()) } catch { return .failure(error) }
+    /// Runs `body` with the URL of an admin API, and returns that URL when nobody is there any more.
+    static func address(_ body: @Sendable (String) async throws -> Void) async throws -> String {
+        let base = Mutex("")
+        try await Self.run { admin in
+            base.withLock { $0 = admin.caller.base }
+            try await body(admin.caller.base)
+        }
+        return base.withLock { $0 }
     }
 
     private static func start(

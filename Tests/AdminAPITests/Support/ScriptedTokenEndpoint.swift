@@ -31,6 +31,11 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         self.state.withLock { $0.gate = gate }
     }
 
+    /// Lets all exchanges that wait answer.
+    func release() {
+        self.state.withLock { $0.gate }?.open()
+    }
+
     var redeemed: [Secret] { self.state.withLock { $0.redeemed } }
     var revokedTokens: [Secret] { self.state.withLock { $0.revoked.map(\.token) } }
 

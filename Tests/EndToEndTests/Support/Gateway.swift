@@ -25,6 +25,7 @@ final class Gateway: Sendable {
             listeners: [{ address: 127.0.0.1:0 }]
             admin: { address: 127.0.0.1:0 }
             state_dir: \(directory.path(of: "state"))
+            log: { level: trace }
             providers:
               mock:
                 issuer: \(mock)
@@ -62,7 +63,7 @@ final class Gateway: Sendable {
     func curl(_ path: String, _ arguments: [String] = [], limit: Duration = .seconds(60)) async throws -> String {
         let outcome = try await Program.run(
             "/usr/bin/curl",
-            ["-sS", "\(self.callers)/acme/\(path)"] + arguments,
+            ["-q", "--noproxy", "*", "-sS", "\(self.callers)/acme/\(path)"] + arguments,
             in: self.directory,
             limit: limit
         )

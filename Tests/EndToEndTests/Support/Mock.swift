@@ -37,7 +37,11 @@ final class Mock: Sendable {
     }
 
     private func curl(_ arguments: [String]) async throws -> String {
-        let outcome = try await Program.run("/usr/bin/curl", ["-fsS"] + arguments, in: self.directory)
+        let outcome = try await Program.run(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-fsS"] + arguments,
+            in: self.directory
+        )
         try #require(outcome.exitCode == 0, "\(outcome.errors)")
         return outcome.output
     }

@@ -53,7 +53,7 @@ package struct AdminAccess: Sendable {
 
     /// The value of an `Authorization` field that opens the API.
     ///
-    /// - Throws: ``ExitStatus/notAllowed`` where no token was asked for.
+    /// - Throws: ``ProgramExit/notAllowed`` where no token was asked for.
     package func authorization() throws(CommandFailure) -> String {
         guard let token = self.token else { throw CommandFailure(.notAllowed, "there is no admin token to send") }
         return token.withUnredacted { bytes in

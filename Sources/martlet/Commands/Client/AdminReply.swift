@@ -18,7 +18,7 @@ package struct AdminReply: Equatable, Sendable {
 
     /// The body as what the API says for a request that was done.
     ///
-    /// - Throws: ``ExitStatus/unavailable`` when it is nothing of the kind: then no gateway answered.
+    /// - Throws: ``ProgramExit/unavailable`` when it is nothing of the kind: then no gateway answered.
     package func read<Content: Decodable>(_ content: Content.Type = Content.self) throws(CommandFailure) -> Content {
         do {
             return try JSONDecoder().decode(content, from: Data(self.body))
@@ -35,7 +35,7 @@ package struct AdminReply: Equatable, Sendable {
     /// - Parameter attempt: what was tried, as in `import tokens for alice`.
     package func failure(of attempt: String) -> CommandFailure? {
         guard !(200..<300).contains(self.httpStatus) else { return nil }
-        let status = ExitStatus(httpStatus: self.httpStatus)
+        let status = ProgramExit(httpStatus: self.httpStatus)
         guard let problem = try? JSONDecoder().decode(ProblemReply.self, from: Data(self.body)),
             problem.type.hasPrefix("urn:martlet:error:")
         else {

@@ -23,7 +23,7 @@ struct TokenAnswer: Decodable {
         self.expiresIn = try Self.seconds(in: members)
     }
 
-    /// - Throws: ``ExitStatus/usage``; the message repeats nothing of the text but a member's name.
+    /// - Throws: ``ProgramExit/usage``; the message repeats nothing of the text but a member's name.
     static func read(_ text: String) throws(CommandFailure) -> TokenAnswer {
         do {
             return try JSONDecoder().decode(TokenAnswer.self, from: Data(text.utf8))
@@ -39,7 +39,7 @@ struct TokenAnswer: Decodable {
     private static func seconds(in members: KeyedDecodingContainer<Key>) throws -> Int64? {
         let text = try? members.decodeIfPresent(String.self, forKey: .expiresIn)
         let number = try text.flatMap(Double.init) ?? members.decodeIfPresent(Double.self, forKey: .expiresIn)
-        guard let number else { return nil }
+        guard let number, !number.isNaN else { return nil }
         return Int64(min(max(number, 0), 1e12))
     }
 }

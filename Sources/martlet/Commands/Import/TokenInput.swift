@@ -11,7 +11,7 @@ package struct TokenInput: Equatable, Sendable {
     ///
     /// - Parameter text: a JSON object as a token endpoint answers it (RFC 6749 §5.1), whose other members are passed
     ///   over, or a refresh token. Space around either counts nothing.
-    /// - Throws: ``ExitStatus/usage``; the message repeats nothing of the text.
+    /// - Throws: ``ProgramExit/usage``; the message repeats nothing of the text.
     package init(_ text: String) throws(CommandFailure) {
         let trimmed = Self.trimmed(text)
         guard !trimmed.isEmpty else {

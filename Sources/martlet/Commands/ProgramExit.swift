@@ -1,5 +1,5 @@
 /// What the program's exit codes mean; from 64 on they are those of `sysexits.h`.
-package enum ExitStatus: Int32, CaseIterable, Sendable {
+package enum ProgramExit: Int32, CaseIterable, Sendable {
     case done = 0
     /// It ran, and the answer is no.
     case no = 1
@@ -12,7 +12,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case badConfiguration = 78
 }
 
-extension ExitStatus {
+extension ProgramExit {
     /// What the status code of an admin API's answer means for the command that asked.
     package init(httpStatus: Int) {
         switch httpStatus {

@@ -1,0 +1,55 @@
+internal import NIOCore
+internal import Synchronization
+
+/// A listener and the connections it has accepted, so that a stop reaches all of them.
+final class OpenConnections: Sendable {
+    private enum Phase {
+        case serving
+        case stopping
+        /// The event loop may be gone: nothing is said to it any more.
+        case ended
+    }
+
+    private struct State {
+        var phase = Phase.serving
+        var connections: [ObjectIdentifier: any Channel] = [:]
+    }
+
+    private let listener: any Channel
+    private let state = Mutex(State())
+
+    init(of listener: any Channel) {
+        self.listener = listener
+    }
+
+    func opened(_ connection: any Channel) {
+        self.state.withLock { state in
+            state.connections[ObjectIdentifier(connection)] = connection
+            if state.phase == .stopping { Self.quiesce(connection) }
+        }
+    }
+
+    func closed(_ connection: any Channel) {
+        self.state.withLock { _ = $0.connections.removeValue(forKey: ObjectIdentifier(connection)) }
+    }
+
+    /// Accepts no more, closes the connections without a request, and the others when theirs is answered.
+    func stop() {
+        self.state.withLock { state in
+            guard state.phase == .serving else { return }
+            state.phase = .stopping
+            // Both only put something into the event loop's queue, so the lock is not held for long.
+            self.listener.close(promise: nil)
+            for connection in state.connections.values { Self.quiesce(connection) }
+        }
+    }
+
+    /// To be called before the event loop is shut down.
+    func end() {
+        self.state.withLock { $0.phase = .ended }
+    }
+
+    private static func quiesce(_ connection: any Channel) {
+        connection.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    }
+}

@@ -1,0 +1,203 @@
+internal import AdminAPI
+internal import NIOHTTP1
+internal import OAuth
+internal import Testing
+internal import TokenModel
+internal import TokenStorage
+
+@Suite struct ProgramTests {
+    private static func program(for admin: AdminFixture) throws -> Program {
+        try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
+    }
+
+    @Test func `an account is given tokens, refreshed, shown and emptied`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Self.program(for: admin)
+            let base = admin.caller.base
+
+            let listed = try await program.run("accounts", "list", "--admin", base)
+            #expect(listed.status == 0)
+            #expect(
+                listed.output == """
+                    ACCOUNT  PROVIDER  STATE  TOKEN ENDS  LAST REFRESH  LAST ERROR
+                    alice    acme      empty  -           -             -
+                    bob      acme      empty  -           -             -
+
+                    """
+            )
+
+            let imported = try await program.run(
+                "accounts",
+                "import",
+                "alice",
+                "--admin",
+                base,
+                input: #"{"refresh_token": "refresh-canary", "access_token": "access-canary", "expires_in": 7200}"#
+            )
+            #expect(imported.status == 0)
+            #expect(imported.output == "imported tokens for alice; its access token ends in 2 h\n")
+            #expect(imported.complaint == "")
+
+            admin.provider.answer(
+                with: .success(
+                    TokenGrant(accessToken: Secret("next-canary"), refreshToken: nil, lifetime: .seconds(3_600))
+                )
+            )
+            let refreshed = try await program.run("accounts", "refresh", "alice", "--admin", base)
+            #expect(refreshed.status == 0)
+            #expect(refreshed.output.contains("state         valid\n"))
+            #expect(refreshed.output.contains("generation    2\n"))
+
+            let shown = try await program.run("accounts", "show", "alice", "--admin", base, "--json")
+            #expect(shown.status == 0)
+            #expect(shown.output == (try await admin.caller.send(.GET, "/v1/accounts/alice")).body)
+
+            let status = try await program.run("status", "--admin", base)
+            #expect(status.status == 0)
+            #expect(status.output.hasPrefix("martlet    1.2.3, ready\n"))
+
+            let removed = try await program.run("accounts", "remove", "alice", "--admin", base)
+            #expect(removed.status == 0)
+            #expect(
+                removed.output.hasPrefix(
+                    "TOKEN    AT THE PROVIDER  REASON  ENDS\nrefresh  revoked          -       -\n"
+                )
+            )
+
+            for outcome in [listed, imported, refreshed, shown, status, removed] {
+                #expect(!outcome.output.contains(AdminFixture.canary))
+                #expect(!outcome.complaint.contains(AdminFixture.canary))
+            }
+        }
+    }
+
+    @Test func `a bare refresh token is imported from a file`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Self.program(for: admin)
+            let file = try program.file("token", "refresh-canary\n")
+            let imported = try await program.run(
+                "accounts",
+                "import",
+                "bob",
+                "--file",
+                file,
+                "--admin",
+                admin.caller.base
+            )
+            #expect(imported.status == 0)
+            #expect(imported.output == "imported tokens for bob; its first use fetches an access token\n")
+            let record = try #require(try await admin.vault.read(AccountID("bob"))).record
+            #expect(record.tokens?.refreshToken == Secret("refresh-canary"))
+        }
+    }
+
+    @Test(arguments: [
+        (["accounts", "show", "nobody"], "", 1, "neither the configuration nor the store"),
+        (["accounts", "refresh", "alice"], "", 1, "account alice is not valid: empty"),
+        (["accounts", "import", "alice"], "two canaries", 64, "the input is no token"),
+        (["accounts", "import", "alice"], #"{"access_token": "canary"}"#, 64, "has no refresh_token"),
+        (["accounts", "import", "alice", "--file", "/no/such"], "", 64, "can't read /no/such: No such file"),
+        (
+            ["accounts", "import", "alice", "--config", "none.yaml", "--admin-token-file", "/no/such"], "", 77,
+            "/no/such"
+        ),
+        (["health", "--config", "none.yaml"], "", 0, ""),
+    ])
+    func `what goes wrong is one line and an exit code`(
+        arguments: [String],
+        input: String,
+        status: Int32,
+        complaint: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let program = try Self.program(for: admin)
+            let outcome = try await program.run(arguments + ["--admin", admin.caller.base], input: input)
+            #expect(outcome.status == status)
+            #expect(outcome.complaint.contains(complaint))
+            #expect(outcome.complaint.split(separator: "\n").count == (status == 0 ? 0 : 1))
+            #expect(!outcome.complaint.contains("canar"))
+        }
+    }
+
+    @Test func `a wrong admin token is not allowed, and nobody there can't be reached`() async throws {
+        let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": "wrong-canary"])
+        let gone = try await AdminFixture.address { base in
+            let refused = try await program.run("status", "--admin", base)
+            #expect(refused.status == 77)
+            #expect(refused.complaint.hasPrefix("martlet: can't show the status: no valid admin token"))
+        }
+        let unreachable = try await program.run("status", "--admin", gone)
+        #expect(unreachable.status == 69)
+        #expect(
+            unreachable.complaint == "martlet: can't reach the gateway at \(gone): Connection refused; "
+                + "is it running? --admin names another address\n"
+        )
+        #expect(try await program.run("health", "--admin", gone).status == 69)
+    }
+
+    @Test func `health says no when the gateway is not ready`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Program()
+            let ready = try await program.run("health", "--admin", admin.caller.base)
+            #expect(ready.status == 0)
+            #expect(ready.output == "ready\n")
+
+            admin.monitor.change { $0.store.isOpen = false }
+
+            let unready = try await program.run("health", "--admin", admin.caller.base)
+            #expect(unready.status == 1)
+            #expect(unready.complaint == "martlet: the gateway is not ready: store_open\n")
+        }
+    }
+
+    @Test func `the configuration says where the gateway and its token are`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Program()
+            _ = try program.file("tokens", AdminFixture.adminToken)
+            let configuration = try program.file(
+                "some.yaml",
+                """
+                state_dir: .
+                admin: { address: "\(admin.server.address)", token_file: tokens }
+                providers: { acme: { token_endpoint: "https://login.acme.example/token", client_id: my-app } }
+                accounts: { alice: { provider: acme } }
+                routes: [{ name: acme, match: { path: / }, upstream: "http://127.0.0.1:1/", account: alice }]
+                """
+            )
+            let listed = try await program.run("accounts", "list", "--config", configuration)
+            #expect(listed.complaint == "")
+            #expect(listed.status == 0)
+            let checked = try await program.run("check", "--config", configuration)
+            #expect(checked.status == 0)
+            #expect(checked.output.contains("admin on \(admin.server.address)"))
+        }
+    }
+
+    @Test func `check prints all faults`() async throws {
+        let program = try Program()
+        _ = try program.file("martlet.yaml", "acounts: {}\nproviders: 7\n")
+        let checked = try await program.run("check")
+        #expect(checked.status == 78)
+        #expect(checked.output == "")
+        #expect(checked.complaint.contains("martlet.yaml:1:1: acounts: unknown key, did you mean \"accounts\"?\n"))
+        #expect(checked.complaint.split(separator: "\n").count >= 2)
+    }
+
+    @Test(arguments: [
+        ["accounts", "import", "alice", "some-token"], ["accounts", "show"], ["nothing"], ["status", "-x"],
+    ])
+    func `arguments that are none are a matter of usage`(arguments: [String]) async throws {
+        let outcome = try await Program().run(arguments)
+        #expect(outcome.status == 64)
+    }
+
+    @Test(arguments: [
+        [], ["accounts"], ["accounts", "list"], ["accounts", "show"], ["accounts", "import"], ["accounts", "refresh"],
+        ["accounts", "remove"], ["status"], ["health"], ["check"],
+    ])
+    func `the help of each command has an example`(command: [String]) async throws {
+        let help = try await Program().run(command + ["--help"])
+        #expect(help.status == 0)
+        #expect(help.output.contains("Example:"))
+    }
+}
