@@ -13,6 +13,6 @@ extension AnswerFault {
     /// Whether a member that comes twice leaves open what the answer says. Of any other the last counts: a grant must not
     /// be lost for a doubled `scope`.
     static func isDecisive(_ member: String) -> Bool {
-        ["access_token", "refresh_token", "error", "ok"].contains(member)
+        !["scope", "expires_in", "refresh_expires_in", "refresh_token_expires_in", "token_type"].contains(member)
     }
 }

@@ -42,7 +42,9 @@ package struct AccountDesk<Waiter> {
         self.binding = binding
     }
 
+    /// Whether a flight is under way, or about to be.
     package var isFlying: Bool { self.flight != nil }
+    /// How many wait here.
     package var waiterCount: Int { self.waiting.count }
     /// Whether a pass was announced and not withdrawn since.
     package var hasAnnouncedPass: Bool { self.announced != nil }
@@ -160,7 +162,9 @@ extension AccountDesk {
 
     /// What follows from a flight's end, or from a changed record.
     package struct Landing {
+        /// Waiters that leave.
         package var served: [Served] = []
+        /// What the slots are to be told, if anything.
         package var event: PassEvent?
         /// Start another flight: the record changed under the last one.
         package var start: Demand?

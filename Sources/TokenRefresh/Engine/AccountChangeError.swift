@@ -3,6 +3,7 @@ internal import TokenStorage
 
 /// Why an account's tokens could not be imported or forgotten. Equal when the codes are equal.
 package struct AccountChangeError: Error, Sendable {
+    /// What went wrong, for programs.
     package enum Code: String, Sendable {
         /// The configuration has no such account.
         case notConfigured

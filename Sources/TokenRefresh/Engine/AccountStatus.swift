@@ -22,9 +22,11 @@ package struct AccountStatus: Equatable, Sendable {
     /// When the access token ends, by the writer's wall clock.
     package let expiresAt: WallTime?
     package let generation: Generation
+    /// When this generation was committed; `nil` for imported tokens.
     package let lastRefreshAt: WallTime?
     /// One word, of the provider's or ours; `nil` after a success.
     package let lastError: String?
+    /// What was granted, where the provider said.
     package let scopes: [String]
 }
 

@@ -53,6 +53,7 @@ extension Flight {
         return self.claimOrAsk(entry, breaking: true, now: now)
     }
 
+    /// This process may send to the provider now (`nil`), or why not.
     package mutating func didAdmit(_ refusal: PassError?, now: Moment) -> FlightAction {
         guard case .admitting(let breaking) = self.state, let entry = self.sight?.entry else { return self.poison() }
         if let refusal { return self.end(.failed(refusal)) }

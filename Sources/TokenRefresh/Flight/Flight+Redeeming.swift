@@ -4,6 +4,7 @@ internal import TokenStorage
 
 /// From the provider's answer to what is to be written.
 extension Flight {
+    /// The provider answered, did not, or was not reached; `now` is when that was known.
     package mutating func didRedeem(_ verdict: TokenVerdict, now: Moment) -> FlightAction {
         guard case .redeeming = self.state, var basis = self.basis else { return self.poison() }
         if case .notSent = verdict {} else { self.uses += 1 }

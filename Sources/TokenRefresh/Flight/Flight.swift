@@ -25,7 +25,7 @@ package import TokenStorage
 ///   the process, is not part of this yet.
 /// - After `spent: maybe` the refresh token is used once more in all: at once by whoever learned it first, or by whoever
 ///   broke the claim; afterwards once per backoff, which all replicas read from the record.
-/// - Every event but ``FlightAction/end(_:)`` has exactly one action as its answer, and that one exactly one event.
+/// - Every event leads to exactly one action, and every action but ``FlightAction/end(_:)`` to exactly one event.
 ///
 /// The shell performs; no clock, store or provider is touched here.
 package struct Flight: ~Copyable {
@@ -112,12 +112,14 @@ package struct Flight: ~Copyable {
     static let mostRenewals = 3
     static let mostLateStarts = 2
 
+    /// The first action; call it once.
     package mutating func begin() -> FlightAction {
         guard case .ready = self.state else { return self.poison() }
         self.state = .reading(.judge)
         return .read
     }
 
+    /// The record was read, or could not be.
     package mutating func didRead(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
         guard case .reading(let purpose) = self.state else { return self.poison() }
         switch purpose {
@@ -128,6 +130,9 @@ package struct Flight: ~Copyable {
         }
     }
 
+    /// A claim, new tokens or a setback was written, or could not be.
+    ///
+    /// - Parameter sentAt: when the write was handed to the store; a claim's time runs from there.
     package mutating func didWrite(
         _ result: Result<Version, StoreError>,
         sentAt: BootInstant,
@@ -141,6 +146,7 @@ package struct Flight: ~Copyable {
         }
     }
 
+    /// The wait is over, or was cut short since the process goes away.
     package mutating func didPause(_ stopping: Stopping) -> FlightAction {
         guard case .pausing(let purpose) = self.state else { return self.poison() }
         switch purpose {

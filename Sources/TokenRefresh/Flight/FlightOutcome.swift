@@ -4,6 +4,7 @@ internal import TokenStorage
 
 /// What a flight leaves behind.
 package struct FlightOutcome: Equatable, Sendable {
+    /// How it ended.
     package enum Result: Equatable, Sendable {
         /// New tokens are durable in the store.
         case committed
@@ -12,6 +13,7 @@ package struct FlightOutcome: Equatable, Sendable {
         case failed(PassError)
     }
 
+    /// What those who wait are to be told.
     package let result: Result
     /// The record as last read or written; `nil` if it never could be.
     package let sight: Sight?

@@ -6,6 +6,7 @@ package import TokenStorage
 package struct Sight: Equatable, Sendable {
     /// `nil`: nothing is stored.
     package let entry: AccountVault.Entry?
+    /// Until when the access token may be used.
     package var freshness: Freshness
     /// When the record's backoff is over; `nil` without one.
     package let retryAt: BootInstant?

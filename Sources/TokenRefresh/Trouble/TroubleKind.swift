@@ -22,6 +22,7 @@ package enum TroubleKind: String, Sendable {
     /// Kinds of one group share a count of tries: a failing provider shows itself now in one way, now in another.
     package enum Counting: Sendable { case outage, clientRefused, accountRefused, refused, dead }
 
+    /// The group whose tries this kind counts among.
     package var counting: Counting {
         switch self {
         case .notSent, .ambiguous, .throttled: .outage

@@ -298,6 +298,33 @@ import TokenStorage
         #expect(answer == "a: generation 1")
     }
 
+    @Test func `one watch over deadlines is on while somebody waits, and a new one after it has ended`() {
+        var desk = self.desk(.expired())
+        var watches: [Bool] = []
+        func enter(_ id: UInt64) {
+            let answer = desk.ask(
+                "\(id)",
+                as: WaiterID(rawValue: id),
+                for: .pass(refused: nil),
+                deadline: self.deadline,
+                now: self.now.boot
+            )
+            if case .waits(_, let watch) = answer { watches.append(watch) }
+        }
+        enter(1)
+        enter(2)
+        _ = desk.cancel(WaiterID(rawValue: 1))
+        _ = desk.cancel(WaiterID(rawValue: 2))
+        // Nobody waits, but the watch has not noticed yet.
+        enter(3)
+        _ = desk.cancel(WaiterID(rawValue: 3))
+        let due = desk.nextDeadlineOrUnwatched()
+        enter(4)
+
+        #expect(due == nil)
+        #expect(watches == [true, false, false, true])
+    }
+
     @Test func `whoever would have to wait is told the obstacle instead`() {
         var desk = self.desk(.expired())
         let answer = self.ask(&desk, "a", unless: .any(.overloaded))
