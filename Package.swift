@@ -77,8 +77,9 @@ let package = Package(
         .target(name: "CShims"),
         room("TokenModel", uses: ["CShims"]),
         room("LocalFiles", uses: ["TokenModel"]),
+        room("JSONText"),
         room("HTTPWire", uses: [nioCore]),
-        room("OAuth", uses: ["TokenModel"]),
+        room("OAuth", uses: ["JSONText", "TokenModel"]),
         room(
             "ProviderClient",
             uses: ["OAuth", "TokenModel", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix, nioSSL]
@@ -91,7 +92,8 @@ let package = Package(
         room(
             "AdminAPI",
             uses: [
-                "LocalFiles", "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes, hummingbirdCore,
+                "JSONText", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes,
+                hummingbirdCore,
                 logging, nioCore,
                 nioExtras, nioPosix, serviceLifecycle,
             ]

@@ -58,6 +58,7 @@ internal import TokenModel
     @Test func `the 65th wrong token at once is turned away, and a right one is let in beside them`() async throws {
         let gate = Gate()
         try await AdminFixture.run(limits: AdminLimits(), clock: GatedClock(gate: gate)) { admin in
+            defer { gate.open() }
             try await withThrowingTaskGroup(of: AdminCaller.Answer.self) { attempts in
                 for _ in 0..<64 {
                     attempts.addTask {

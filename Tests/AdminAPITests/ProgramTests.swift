@@ -184,11 +184,18 @@ internal import TokenStorage
     }
 
     @Test(arguments: [
-        ["accounts", "import", "alice", "some-token"], ["accounts", "show"], ["nothing"], ["status", "-x"],
+        (["accounts", "import", "alice", "token-canary"], "tokens are not taken from the command line"),
+        (["accounts", "show"], "Missing expected argument '<name>'"),
+        (["nothing"], "Unexpected argument 'nothing'"),
+        (["status", "-x"], "Unknown option '-x'"),
     ])
-    func `arguments that are none are a matter of usage`(arguments: [String]) async throws {
+    func `arguments that are none are a matter of usage`(arguments: [String], complaint: String) async throws {
         let outcome = try await Program().run(arguments)
         #expect(outcome.status == 64)
+        #expect(outcome.complaint.hasPrefix("martlet: \(complaint)"))
+        #expect(outcome.complaint.hasSuffix("; see --help\n"))
+        #expect(outcome.complaint.split(separator: "\n").count == 1)
+        #expect(!outcome.complaint.contains(AdminFixture.canary))
     }
 
     @Test(arguments: [

@@ -96,6 +96,16 @@ internal import martlet
     }
 
     @Test(arguments: [
+        ("http://127.0.0.1:1", false), ("http://127.9.9.9", false), ("http://localhost:1", false),
+        ("http://[::1]:1", false), ("https://gateway.example", false), ("http://gateway.example", true),
+        ("http://10.0.0.1:8081", true), ("http://[2001:db8::1]", true),
+    ])
+    func `a token that leaves the machine in the clear is noticed`(address: String, isShown: Bool) throws {
+        let access = try Self.access(address: address, tokenFile: "t", files: ["t": "one"])
+        #expect(access.showsTokenOnTheWay == isShown)
+    }
+
+    @Test(arguments: [
         "", "127.0.0.1:8081", "ftp://127.0.0.1", "http://", "http://h/v1", "http://h/?q", "http://u:p@h", "http://h#f",
     ])
     func `an address that is none is refused`(address: String) {

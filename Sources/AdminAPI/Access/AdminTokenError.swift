@@ -1,5 +1,6 @@
 /// Why the file of admin tokens could not be taken. Equal when the codes are equal.
 package struct AdminTokenError: Error, Sendable {
+    /// What went wrong, for programs.
     package enum Code: String, Sendable {
         /// It can't be made or read.
         case inaccessible

@@ -5,6 +5,7 @@ internal import TokenModel
 package struct AdminTokenFile: Sendable {
     private let path: String
 
+    /// Nothing is read or made yet.
     package init(path: String) {
         self.path = path
     }

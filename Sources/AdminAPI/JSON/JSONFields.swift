@@ -1,3 +1,4 @@
+internal import JSONText
 internal import TokenModel
 
 /// The members of a request's one JSON object, each taken once; what nobody took is a fault.
@@ -70,7 +71,7 @@ extension AdminError {
         case .malformed(let offset):
             self = .invalidField("body", "the body is not JSON from byte \(offset) on")
         case .tooDeep:
-            self = .invalidField("body", "the body is nested deeper than \(JSONParser.deepest)")
+            self = .invalidField("body", "the body is nested deeper than \(JSONScanner.deepest)")
         case .repeatedName:
             self = .invalidField("body", "an object in the body has the same name twice")
         }

@@ -3,6 +3,7 @@ internal import NIOCore
 
 /// Why the admin API can't be served. Equal when the codes are equal.
 package struct AdminServerError: Error, Sendable {
+    /// What went wrong, for programs.
     package enum Code: String, Sendable {
         /// Another process listens there.
         case addressInUse

@@ -4,7 +4,9 @@ package import TokenModel
 package struct GatewayVitals: Equatable, Sendable {
     /// Of the program.
     package var version: String
+    /// Who answers.
     package var replica: Replica
+    /// Whether accounts can be read.
     package var store: Store
     /// Where callers connect.
     package var listeners: [Listener]
@@ -28,7 +30,9 @@ extension GatewayVitals {
     package struct Replica: Equatable, Sendable {
         /// Only shown.
         package var name: String
+        /// New with each start.
         package var boot: BootID
+        /// By the wall clock.
         package var startedAt: WallTime
 
         package init(name: String, boot: BootID, startedAt: WallTime) {
@@ -55,6 +59,7 @@ extension GatewayVitals {
     package struct Listener: Equatable, Sendable {
         /// Such as `127.0.0.1:8080`.
         package var address: String
+        /// Whether connections are taken there.
         package var isBound: Bool
 
         package init(address: String, isBound: Bool) {

@@ -6,9 +6,7 @@ package import NIOCore
 /// pieces it comes in.
 package struct RequestHeadParser {
     private let limits: HeadLimits
-    private var scanner = HeadScanner()
-    /// The request line, once it is there.
-    private var line: RequestLine?
+    private var assembly = HeadAssembly<RequestLine>()
     /// The empty line before this request has come.
     private var hasSkippedLine = false
 
@@ -18,34 +16,20 @@ package struct RequestHeadParser {
     }
 
     /// Whether part of a head has come.
-    package var hasBegun: Bool { self.scanner.scanned > 0 }
+    package var hasBegun: Bool { self.assembly.scanner.scanned > 0 }
 
     /// Takes one head from the front of `buffer`, or returns `nil` while it is not whole.
     ///
-    /// What is thrown depends on the bytes alone, not on the pieces they came in: the request line is judged before the
-    /// lines that follow it.
     /// - Throws: what is wrong, as soon as it can be told; the connection must close then.
     package mutating func next(_ buffer: inout ByteBuffer) throws(WireError) -> RequestHead? {
         guard self.hasBegun || self.skipEmptyLine(&buffer) else { return nil }
-        let end: Int?
-        do throws(WireError) {
-            end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: self.limits.head)
-        } catch {
-            _ = try self.judgeLine(buffer)
-            throw error
+        let limits = self.limits
+        let head = try self.assembly.take(&buffer, limit: limits.head) { bytes, scanner throws(WireError) in
+            try Self.judgeLine(bytes, scanner, limits)
         }
-        guard let line = try self.judgeLine(buffer), let end else {
-            // Also what is no line yet: a small limit for the head may be below that of a line.
-            guard buffer.readableBytes < self.limits.head else {
-                throw WireError(.headTooLarge, "the head is too large")
-            }
-            return nil
-        }
-        self.scanner = HeadScanner()
-        self.line = nil
+        guard let head else { return nil }
         self.hasSkippedLine = false
-        guard let bytes = buffer.readSlice(length: end) else { return nil }
-        return try self.parse(bytes, line)
+        return try self.parse(head.bytes, head.line)
     }
 
     /// Forgives one empty line before a request (RFC 9112 §2.2). Returns whether there is something to look at.
@@ -69,27 +53,29 @@ package struct RequestHeadParser {
         var end: Int
     }
 
-    /// The longest target with a method and a version before and behind it.
-    private var lineLimit: Int { self.limits.target + 64 }
-
     /// Judges the request line once it is there, or as soon as it is too long to end well.
-    private mutating func judgeLine(_ buffer: ByteBuffer) throws(WireError) -> RequestLine? {
-        if let line = self.line { return line }
-        guard let end = self.scanner.firstLineEnd else {
+    private static func judgeLine(
+        _ bytes: Span<UInt8>,
+        _ scanner: HeadScanner,
+        _ limits: HeadLimits
+    ) throws(WireError) -> RequestLine? {
+        guard let end = scanner.firstLineEnd else {
             // Of a line that may still end in time, its CR can have come.
-            guard self.scanner.scanned <= self.lineLimit + 1 else {
+            guard scanner.scanned <= limits.requestLine + 1 else {
                 throw WireError(.targetTooLong, "the request line is too long")
             }
             return nil
         }
-        let line = try self.requestLine(buffer.readableBytesUInt8Span, end: end)
-        self.line = line
-        return line
+        return try Self.requestLine(bytes, end: end, limits)
     }
 
-    private func requestLine(_ bytes: Span<UInt8>, end: Int) throws(WireError) -> RequestLine {
+    private static func requestLine(
+        _ bytes: Span<UInt8>,
+        end: Int,
+        _ limits: HeadLimits
+    ) throws(WireError) -> RequestLine {
         let lineEnd = end - 2
-        guard lineEnd <= self.lineLimit else { throw WireError(.targetTooLong, "the request line is too long") }
+        guard lineEnd <= limits.requestLine else { throw WireError(.targetTooLong, "the request line is too long") }
         var position = 0
         while position < lineEnd, bytes[position].isToken { position += 1 }
         guard position > 0, position < lineEnd, bytes[position] == .space else {
@@ -101,7 +87,7 @@ package struct RequestHeadParser {
         position = targetStart
         while position < lineEnd, bytes[position].isVisible, bytes[position] != 0x23 { position += 1 }
         let target = ByteRange(targetStart, position)
-        guard target.count <= self.limits.target else { throw WireError(.targetTooLong, "the target is too long") }
+        guard target.count <= limits.target else { throw WireError(.targetTooLong, "the target is too long") }
         guard !target.isEmpty, position < lineEnd, bytes[position] == .space else {
             throw .bad("the target is empty, holds a character that no target has, or is not followed by a version")
         }
@@ -135,4 +121,9 @@ package struct RequestHeadParser {
             expectsContinue: meaning.expectsContinue && line.minorVersion == 1
         )
     }
+}
+
+extension HeadLimits {
+    /// The longest target with a method and a version before and behind it.
+    fileprivate var requestLine: Int { self.target + 64 }
 }

@@ -3,9 +3,7 @@ package import NIOCore
 /// Takes answer heads off a byte stream (RFC 9112 §4), as strictly as requests: what is wrong here is not passed on.
 package struct ResponseHeadParser {
     private let limits: HeadLimits
-    private var scanner = HeadScanner()
-    /// The status line, once it is there.
-    private var line: StatusLine?
+    private var assembly = HeadAssembly<StatusLine>()
 
     /// - Parameter limits: of each head; the one for targets means nothing here.
     package init(limits: HeadLimits = .response) {
@@ -20,23 +18,13 @@ package struct ResponseHeadParser {
         _ buffer: inout ByteBuffer,
         answering method: HTTPMethod
     ) throws(WireError) -> ResponseHead? {
-        let end: Int?
-        do throws(WireError) {
-            end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: self.limits.head)
-        } catch {
-            _ = try self.judgeLine(buffer)
-            throw error
+        let head = try self.assembly.take(&buffer, limit: self.limits.head) { bytes, scanner throws(WireError) in
+            // What speaks no HTTP is not listened to for longer.
+            guard let end = scanner.firstLineEnd else { return nil }
+            return try Self.statusLine(bytes, end: end)
         }
-        guard let line = try self.judgeLine(buffer), let end else {
-            guard buffer.readableBytes < self.limits.head else {
-                throw WireError(.headTooLarge, "the answer's head is too large")
-            }
-            return nil
-        }
-        self.scanner = HeadScanner()
-        self.line = nil
-        guard let bytes = buffer.readSlice(length: end) else { return nil }
-        return try self.parse(bytes, line, answering: method)
+        guard let head else { return nil }
+        return try self.parse(head.bytes, head.line, answering: method)
     }
 
     private struct StatusLine {
@@ -44,15 +32,6 @@ package struct ResponseHeadParser {
         var status: Int
         /// Behind its CRLF.
         var end: Int
-    }
-
-    /// Judges the status line once it is there: what speaks no HTTP is not listened to for longer.
-    private mutating func judgeLine(_ buffer: ByteBuffer) throws(WireError) -> StatusLine? {
-        if let line = self.line { return line }
-        guard let end = self.scanner.firstLineEnd else { return nil }
-        let line = try Self.statusLine(buffer.readableBytesUInt8Span, end: end)
-        self.line = line
-        return line
     }
 
     private static func statusLine(_ bytes: Span<UInt8>, end: Int) throws(WireError) -> StatusLine {

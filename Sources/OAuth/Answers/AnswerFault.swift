@@ -1,3 +1,5 @@
+internal import JSONText
+
 /// Why a body can't be read.
 enum AnswerFault: Error, Equatable {
     case malformed
@@ -10,6 +12,15 @@ enum AnswerFault: Error, Equatable {
 }
 
 extension AnswerFault {
+    init(_ fault: JSONScanFault) {
+        self =
+            switch fault {
+            case .malformed: .malformed
+            case .incomplete: .incomplete
+            case .tooDeep: .tooDeep
+            }
+    }
+
     /// Whether a member that comes twice leaves open what the answer says. Of any other the last counts: a grant must not
     /// be lost for a doubled `scope`.
     static func isDecisive(_ member: String) -> Bool {

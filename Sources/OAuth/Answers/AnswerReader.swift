@@ -1,3 +1,4 @@
+internal import JSONText
 internal import TokenModel
 
 /// Reads the members of an answer that a verdict may hang on.

@@ -1,3 +1,4 @@
+internal import JSONText
 internal import TokenModel
 
 /// One value of an answer. Every string is taken for a secret: real providers print tokens in odd places.

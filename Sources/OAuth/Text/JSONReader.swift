@@ -1,3 +1,4 @@
+internal import JSONText
 internal import TokenModel
 
 /// Reads those members of one JSON object (RFC 8259) that somebody asks for.
@@ -9,23 +10,38 @@ enum JSONReader {
         members wanted: Set<String>
     ) throws(AnswerFault) -> [String: AnswerValue] {
         guard (try? UTF8Span(validating: bytes)) != nil else { throw .malformed }
-        var scanner = JSONScanner(at: Self.startsWithByteOrderMark(bytes) ? 3 : 0)
         var members: [String: AnswerValue] = [:]
+        let isPlain: Bool
+        do throws(JSONScanFault) {
+            isPlain = try Self.readObject(bytes, members: wanted, into: &members)
+        } catch {
+            throw AnswerFault(error)
+        }
+        guard isPlain else { throw .repeatedMember }
+        return members
+    }
 
+    /// - Returns: whether no member that decides stands there twice.
+    private static func readObject(
+        _ bytes: Span<UInt8>,
+        members wanted: Set<String>,
+        into members: inout [String: AnswerValue]
+    ) throws(JSONScanFault) -> Bool {
+        var scanner = JSONScanner(at: Self.startsWithByteOrderMark(bytes) ? 3 : 0)
         scanner.skipSpace(bytes)
         try scanner.expect(UInt8(ascii: "{"), bytes)
         scanner.skipSpace(bytes)
         if !scanner.take(UInt8(ascii: "}"), bytes) {
             repeat {
                 scanner.skipSpace(bytes)
-                try Self.readMember(bytes, &scanner, members: wanted, into: &members)
+                guard try Self.readMember(bytes, &scanner, members: wanted, into: &members) else { return false }
                 scanner.skipSpace(bytes)
             } while scanner.take(UInt8(ascii: ","), bytes)
             try scanner.expect(UInt8(ascii: "}"), bytes)
         }
         scanner.skipSpace(bytes)
         guard scanner.position == bytes.count else { throw .malformed }
-        return members
+        return true
     }
 
     private static func readMember(
@@ -33,7 +49,7 @@ enum JSONReader {
         _ scanner: inout JSONScanner,
         members wanted: Set<String>,
         into members: inout [String: AnswerValue]
-    ) throws(AnswerFault) {
+    ) throws(JSONScanFault) -> Bool {
         let name = String(decoding: try scanner.string(bytes), as: UTF8.self)
         scanner.skipSpace(bytes)
         try scanner.expect(UInt8(ascii: ":"), bytes)
@@ -41,18 +57,16 @@ enum JSONReader {
 
         guard wanted.contains(name) else {
             try scanner.skipValue(bytes, depth: 1)
-            return
+            return true
         }
         let value = try Self.readValue(bytes, &scanner)
-        guard members.updateValue(value, forKey: name) == nil || !AnswerFault.isDecisive(name) else {
-            throw .repeatedMember
-        }
+        return members.updateValue(value, forKey: name) == nil || !AnswerFault.isDecisive(name)
     }
 
     private static func readValue(
         _ bytes: Span<UInt8>,
         _ scanner: inout JSONScanner
-    ) throws(AnswerFault) -> AnswerValue {
+    ) throws(JSONScanFault) -> AnswerValue {
         switch scanner.peek(bytes) {
         case UInt8(ascii: "\""):
             return .string(Secret(try scanner.string(bytes)))

@@ -166,6 +166,7 @@ enum Assembly {
                 engine: engine,
                 monitor: monitor,
                 tokens: tokens,
+                limits: AdminLimits(stopGrace: .seconds(5)),
                 logger: logger
             )
         } catch {

@@ -2,7 +2,7 @@ import Testing
 
 /// Asks until the answer is yes, for at most ten seconds if nothing else is said.
 func eventually(
-    within limit: Duration = .seconds(10),
+    within limit: Duration = .seconds(60),
     _ question: () async throws -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {

@@ -18,10 +18,21 @@ struct ImportTokensCommand: AsyncParsableCommand {
 
     @Argument(help: "The account's name in the configuration.") var name: String
 
+    /// What would be a token: taken only to be refused without repeating it.
+    @Argument(help: .hidden) var excess: [String] = []
+
     @Option(help: ArgumentHelp("Read the tokens from here instead of standard input.", valueName: "file"))
     var file: String?
 
     @OptionGroup var admin: AdminOptions
+
+    func validate() throws {
+        guard self.excess.isEmpty else {
+            throw ValidationError(
+                "tokens are not taken from the command line, where others can see them: pipe them in or use --file"
+            )
+        }
+    }
 
     func run() async throws {
         let client = try self.admin.client()

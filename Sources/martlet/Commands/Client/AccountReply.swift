@@ -2,11 +2,15 @@
 package struct AccountReply: Decodable, Equatable, Sendable {
     package let name: String
     package let provider: String
+    /// `false` for a record that the configuration has no account for.
     package let configured: Bool
+    /// One word, `valid` when a request would be served at once.
     package let state: String
+    /// When the access token ends.
     package let expiresAt: String?
     package let generation: UInt64
     package let lastRefreshAt: String?
+    /// One word; `nil` after a success.
     package let lastError: String?
     package let scopes: [String]
 

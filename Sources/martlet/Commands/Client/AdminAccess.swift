@@ -63,6 +63,13 @@ package struct AdminAccess: Sendable {
         }
     }
 
+    /// Whether somebody between here and the gateway could read the token.
+    package var showsTokenOnTheWay: Bool {
+        guard self.token != nil, let url = URL(string: self.address), url.scheme == "http" else { return false }
+        let host = url.host() ?? ""
+        return host != "localhost" && host != "::1" && host != "[::1]" && !host.hasPrefix("127.")
+    }
+
     private static let standard = "http://127.0.0.1:8081"
 
     /// What the named configuration says, or the one that a gateway started here would read; `nil` without either.

@@ -34,6 +34,11 @@ struct AdminOptions: ParsableArguments {
             needsToken: needsToken,
             surroundings: .system
         )
+        if access.showsTokenOnTheWay {
+            Console.complain(
+                "warning: the admin token goes to \(access.address) in the clear; use https:// or a tunnel to loopback"
+            )
+        }
         return AdminClient(access)
     }
 }

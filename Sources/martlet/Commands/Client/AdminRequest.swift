@@ -2,6 +2,7 @@ internal import TokenModel
 
 /// A request to the admin API.
 package struct AdminRequest: Sendable {
+    /// Those that the API takes.
     package enum Method: String, Sendable {
         case get = "GET"
         case put = "PUT"
@@ -12,6 +13,7 @@ package struct AdminRequest: Sendable {
     package let method: Method
     /// Percent-encoded.
     package let path: String
+    /// JSON; empty for none.
     package let body: [UInt8]
     /// What is tried, as in `import tokens for alice`, for a message that it failed.
     package let attempt: String
@@ -36,6 +38,7 @@ package struct AdminRequest: Sendable {
         self.needsToken = needsToken
     }
 
+    /// Whether callers would be served.
     package static let readiness = AdminRequest(
         .get,
         "/readyz",
@@ -43,17 +46,22 @@ package struct AdminRequest: Sendable {
         patience: .seconds(5),
         needsToken: false
     )
+    /// The process, its providers and accounts.
     package static let status = AdminRequest(.get, "/v1/status", "show the status")
+    /// All accounts.
     package static let accounts = AdminRequest(.get, "/v1/accounts", "list the accounts")
 
+    /// One account.
     package static func account(_ name: String) -> AdminRequest {
         AdminRequest(.get, "/v1/accounts/\(Self.encoded(name))", "show account \(name)")
     }
 
+    /// New tokens in place of whatever is there; `body` as ``TokenInput/body`` gives it.
     package static func importTokens(_ body: [UInt8], for name: String) -> AdminRequest {
         AdminRequest(.put, "/v1/accounts/\(Self.encoded(name))/tokens", "import tokens for \(name)", body: body)
     }
 
+    /// A refresh now, also of a valid token.
     package static func refresh(_ name: String) -> AdminRequest {
         AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/refresh", "refresh \(name)")
     }

@@ -15,6 +15,7 @@ package struct AdminSurroundings: Sendable {
         }
     }
 
+    /// Variables by their names.
     package let environment: [String: String]
     /// Whether there is a file at a path.
     package let exists: @Sendable (_ path: String) -> Bool

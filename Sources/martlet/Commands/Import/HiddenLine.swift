@@ -15,6 +15,7 @@ package struct HiddenLine: Sendable {
 
     package init() {}
 
+    /// Takes what a key sent: characters, or a control character that edits or ends the line.
     package mutating func take(_ byte: UInt8) -> Step {
         switch byte {
         case 0x0A, 0x0D: return .ended

@@ -3,6 +3,7 @@ package import TokenModel
 /// Tokens as somebody hands them over: a provider's token answer, or a refresh token alone.
 package struct TokenInput: Equatable, Sendable {
     package let refreshToken: Secret
+    /// `nil`: the first use fetches one.
     package let accessToken: Secret?
     /// In seconds; never negative.
     package let expiresIn: Int64?

@@ -8,6 +8,7 @@ package struct StatusText: Sendable {
         self.times = times
     }
 
+    /// The process first, then its providers and accounts.
     package func lines(_ status: StatusReply) -> [String] {
         var facts = FactList()
         facts.add("martlet", "\(status.version), \(status.ready ? "ready" : "not ready")")

@@ -1,15 +1,17 @@
 /// Walks through JSON text (RFC 8259) byte by byte; strict, bounded in depth, and never beyond the end.
 ///
 /// It holds only the position: the bytes are lent to each call, because they may be secret.
-struct JSONScanner {
+package struct JSONScanner: Sendable {
     /// Deeper than any honest answer, and shallow enough for recursion.
-    static let deepest = 16
+    package static let deepest = 16
 
-    private(set) var position: Int
+    package private(set) var position: Int
 
-    init(at position: Int) { self.position = position }
+    /// Begins at an offset, behind a byte order mark for instance.
+    package init(at position: Int) { self.position = position }
 
-    mutating func skipSpace(_ bytes: Span<UInt8>) {
+    /// Steps over white space.
+    package mutating func skipSpace(_ bytes: Span<UInt8>) {
         while self.position < bytes.count {
             switch bytes[self.position] {
             case 0x20, 0x09, 0x0A, 0x0D: self.position += 1
@@ -18,32 +20,35 @@ struct JSONScanner {
         }
     }
 
-    func peek(_ bytes: Span<UInt8>) -> UInt8? {
+    /// The byte that comes next.
+    package func peek(_ bytes: Span<UInt8>) -> UInt8? {
         self.position < bytes.count ? bytes[self.position] : nil
     }
 
     /// Steps over `byte` when it comes next.
-    mutating func take(_ byte: UInt8, _ bytes: Span<UInt8>) -> Bool {
+    package mutating func take(_ byte: UInt8, _ bytes: Span<UInt8>) -> Bool {
         guard self.peek(bytes) == byte else { return false }
         self.position += 1
         return true
     }
 
-    mutating func expect(_ byte: UInt8, _ bytes: Span<UInt8>) throws(AnswerFault) {
+    /// Steps over `byte`, which must come next.
+    package mutating func expect(_ byte: UInt8, _ bytes: Span<UInt8>) throws(JSONScanFault) {
         guard self.take(byte, bytes) else { throw self.fault(bytes) }
     }
 
-    mutating func expect(_ word: StaticString, _ bytes: Span<UInt8>) throws(AnswerFault) {
+    /// Steps over `word`, which must come next.
+    package mutating func expect(_ word: StaticString, _ bytes: Span<UInt8>) throws(JSONScanFault) {
         for byte in word.description.utf8 { try self.expect(byte, bytes) }
     }
 
     /// What is wrong here: too little of it, or something that is not JSON.
-    func fault(_ bytes: Span<UInt8>) -> AnswerFault {
+    package func fault(_ bytes: Span<UInt8>) -> JSONScanFault {
         self.position >= bytes.count ? .incomplete : .malformed
     }
 
     /// Steps over one value of any kind. `depth` is how many objects and arrays stand around it.
-    mutating func skipValue(_ bytes: Span<UInt8>, depth: Int) throws(AnswerFault) {
+    package mutating func skipValue(_ bytes: Span<UInt8>, depth: Int) throws(JSONScanFault) {
         switch self.peek(bytes) {
         case UInt8(ascii: "\""): _ = try self.string(bytes)
         case UInt8(ascii: "{"): try self.skipObject(bytes, depth: depth + 1)
@@ -55,7 +60,7 @@ struct JSONScanner {
         }
     }
 
-    private mutating func skipObject(_ bytes: Span<UInt8>, depth: Int) throws(AnswerFault) {
+    private mutating func skipObject(_ bytes: Span<UInt8>, depth: Int) throws(JSONScanFault) {
         guard depth <= Self.deepest else { throw .tooDeep }
         try self.expect(UInt8(ascii: "{"), bytes)
         self.skipSpace(bytes)
@@ -72,7 +77,7 @@ struct JSONScanner {
         try self.expect(UInt8(ascii: "}"), bytes)
     }
 
-    private mutating func skipArray(_ bytes: Span<UInt8>, depth: Int) throws(AnswerFault) {
+    private mutating func skipArray(_ bytes: Span<UInt8>, depth: Int) throws(JSONScanFault) {
         guard depth <= Self.deepest else { throw .tooDeep }
         try self.expect(UInt8(ascii: "["), bytes)
         self.skipSpace(bytes)
@@ -86,7 +91,13 @@ struct JSONScanner {
     }
 
     /// Reads a number (§6). One beyond what a `Double` holds comes back infinite.
-    mutating func number(_ bytes: Span<UInt8>) throws(AnswerFault) -> Double {
+    package mutating func number(_ bytes: Span<UInt8>) throws(JSONScanFault) -> Double {
+        guard let number = Double(try self.numberText(bytes)) else { throw .malformed }
+        return number
+    }
+
+    /// Reads a number (§6) as it is written.
+    package mutating func numberText(_ bytes: Span<UInt8>) throws(JSONScanFault) -> String {
         let start = self.position
         _ = self.take(UInt8(ascii: "-"), bytes)
         if !self.take(UInt8(ascii: "0"), bytes) { try self.digits(bytes) }
@@ -97,11 +108,13 @@ struct JSONScanner {
         }
         var text = ""
         for index in start..<self.position { text.unicodeScalars.append(Unicode.Scalar(bytes[index])) }
-        guard let number = Double(text) else { throw .malformed }
-        return number
+        return text
     }
 
-    private mutating func digits(_ bytes: Span<UInt8>) throws(AnswerFault) {
+    /// A byte that was taken and is at fault: the position is to name it.
+    mutating func stepBack() { self.position -= 1 }
+
+    private mutating func digits(_ bytes: Span<UInt8>) throws(JSONScanFault) {
         let start = self.position
         while let byte = self.peek(bytes), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { self.position += 1 }
         guard self.position > start else { throw self.fault(bytes) }

@@ -1,13 +1,15 @@
 extension JSONScanner {
     /// Reads a string (RFC 8259 §7) and returns its UTF-8 bytes with the escapes resolved.
-    mutating func string(_ bytes: Span<UInt8>) throws(AnswerFault) -> [UInt8] {
+    package mutating func string(_ bytes: Span<UInt8>) throws(JSONScanFault) -> [UInt8] {
         try self.expect(UInt8(ascii: "\""), bytes)
         var decoded: [UInt8] = []
         while let byte = self.next(bytes) {
             switch byte {
             case UInt8(ascii: "\""): return decoded
             case UInt8(ascii: "\\"): try self.escape(bytes, into: &decoded)
-            case 0x00..<0x20: throw .malformed
+            case 0x00..<0x20:
+                self.stepBack()
+                throw .malformed
             default: decoded.append(byte)
             }
         }
@@ -19,7 +21,7 @@ extension JSONScanner {
         return self.take(byte, bytes) ? byte : nil
     }
 
-    private mutating func escape(_ bytes: Span<UInt8>, into decoded: inout [UInt8]) throws(AnswerFault) {
+    private mutating func escape(_ bytes: Span<UInt8>, into decoded: inout [UInt8]) throws(JSONScanFault) {
         switch self.next(bytes) {
         case UInt8(ascii: "\""): decoded.append(UInt8(ascii: "\""))
         case UInt8(ascii: "\\"): decoded.append(UInt8(ascii: "\\"))
@@ -36,7 +38,7 @@ extension JSONScanner {
     }
 
     /// The scalar of one `\uXXXX`, or of two that are a surrogate pair; half a pair is malformed.
-    private mutating func scalar(_ bytes: Span<UInt8>) throws(AnswerFault) -> Unicode.Scalar {
+    private mutating func scalar(_ bytes: Span<UInt8>) throws(JSONScanFault) -> Unicode.Scalar {
         let first = try self.unit(bytes)
         if let scalar = Unicode.Scalar(first) { return scalar }
 
@@ -49,13 +51,22 @@ extension JSONScanner {
         return scalar
     }
 
-    private mutating func unit(_ bytes: Span<UInt8>) throws(AnswerFault) -> UInt16 {
+    private mutating func unit(_ bytes: Span<UInt8>) throws(JSONScanFault) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
             guard let byte = self.next(bytes) else { throw .incomplete }
-            guard let digit = HexDigit.value(byte) else { throw .malformed }
+            guard let digit = Self.hexadecimal(byte) else { throw .malformed }
             unit = unit << 4 | UInt16(digit)
         }
         return unit
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
     }
 }
