@@ -115,7 +115,7 @@ let package = Package(
             ]
         ),
         program("martlet-mock", uses: ["MockServers", argumentParser, unixSignals]),
-        room("TestKit", uses: ["TokenModel", "TokenStorage"]),
+        room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage"]),
 
         tests(of: "TokenModel"),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
@@ -140,7 +140,7 @@ let package = Package(
         .testTarget(name: "MartletTests", dependencies: ["martlet", "TokenModel"], swiftSettings: settings),
         tests(
             of: "MockServers",
-            using: ["TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]
+            using: ["TestKit", "TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]
         ),
         .testTarget(
             name: "EndToEndTests",

@@ -11,3 +11,7 @@ int64_t martlet_boottime_nanoseconds(void) {
     clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory) {
+    return posix_spawn_file_actions_addchdir_np(actions, directory);
+}

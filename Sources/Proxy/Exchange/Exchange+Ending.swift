@@ -4,9 +4,6 @@ import TokenModel
 
 /// How an exchange ends: by an answer of its own, by the last byte, or by force.
 extension Exchange {
-    /// How long the machine may stay in its phase without anything moving.
-    private static let passTimeout = Duration.seconds(15)
-
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
         guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit + Tick.period else {
@@ -15,10 +12,11 @@ extension Exchange {
         self.fail(with: self.timeoutError)
     }
 
+    /// How long the machine may stay in its phase without anything moving.
     private var timeLimit: Duration? {
         guard let timeouts = self.match?.route.plan.timeouts else { return nil }
         return switch self.machine.phase {
-        case .parked, .judging: Self.passTimeout
+        case .parked, .judging: self.loop.passTimeout
         // A dial has this limit itself, and knows better what failed.
         case .connecting: timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
@@ -30,7 +28,7 @@ extension Exchange {
     private var timeoutError: GatewayError {
         switch self.machine.phase {
         case .parked, .judging:
-            GatewayError(.refreshFailed, "no token came within 15 s")
+            GatewayError(.refreshFailed, "no token came in time")
         case .connecting:
             GatewayError(.overloaded, "no upstream connection became free in time")
         case .sending where !self.isRequestEnded && self.upstream?.isWritable == true:

@@ -35,10 +35,15 @@ package struct PassSlot {
         self.lines = []
     }
 
+    /// The pass, if its token may be written at `now`.
+    func usablePass(at now: BootInstant) -> Pass? {
+        guard let pass = self.pass, now < pass.usableUntil else { return nil }
+        return pass
+    }
+
     /// The prepared line of the pass, if it may be written at `now`.
     func line(_ index: Int, at now: BootInstant) -> ByteBuffer? {
-        guard let pass = self.pass, now < pass.usableUntil else { return nil }
-        return self.lines[index]
+        self.usablePass(at: now) == nil ? nil : self.lines[index]
     }
 }
 

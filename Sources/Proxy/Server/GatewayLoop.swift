@@ -13,6 +13,7 @@ final class GatewayLoop {
     let eventLoop: any EventLoop
     let headLimits: HeadLimits
     let callerTimeouts: CallerTimeouts
+    let passTimeout: Duration
     private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
     private let waiterLimit: WaiterLimit
@@ -37,6 +38,7 @@ final class GatewayLoop {
         table: RouteTable,
         headLimits: HeadLimits,
         callerTimeouts: CallerTimeouts,
+        passTimeout: Duration,
         waiterLimit: WaiterLimit,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
@@ -44,6 +46,7 @@ final class GatewayLoop {
         self.eventLoop = eventLoop
         self.headLimits = headLimits
         self.callerTimeouts = callerTimeouts
+        self.passTimeout = passTimeout
         self.waiterLimit = waiterLimit
         self.passes = passes
         self.passRequests = passRequests
@@ -76,7 +79,7 @@ extension GatewayLoop {
 
     /// Has `exchange` called back with a pass for a slot's account, or with the reason why there is none.
     func requestPass(for exchange: Exchange, slot: Int, refused: TokenMark?) {
-        if let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) != refused {
+        if let refused, let pass = self.gateway.slots[slot].usablePass(at: .now), TokenMark(pass) != refused {
             return exchange.passArrived(pass)
         }
         guard self.waiterLimit.enter() else {

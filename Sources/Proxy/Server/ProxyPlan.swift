@@ -8,6 +8,8 @@ package struct ProxyPlan: Sendable {
     package var callerTimeouts: CallerTimeouts
     /// Requests that may wait for passes at once.
     package var waiters: Int
+    /// How long a request may wait for a pass; whoever gives passes is usually done before.
+    package var passTimeout: Duration
     /// Event loops, each with a listening socket per address.
     package var eventLoops: Int
 
@@ -32,6 +34,7 @@ package struct ProxyPlan: Sendable {
         headLimits: HeadLimits = .request,
         callerTimeouts: CallerTimeouts = CallerTimeouts(),
         waiters: Int = 10_000,
+        passTimeout: Duration = .seconds(15),
         eventLoops: Int
     ) {
         self.listeners = listeners
@@ -39,6 +42,7 @@ package struct ProxyPlan: Sendable {
         self.headLimits = headLimits
         self.callerTimeouts = callerTimeouts
         self.waiters = waiters
+        self.passTimeout = passTimeout
         self.eventLoops = eventLoops
     }
 }

@@ -39,6 +39,7 @@ package final class ProxyServer: Sendable {
                     table: table,
                     headLimits: plan.headLimits,
                     callerTimeouts: plan.callerTimeouts,
+                    passTimeout: plan.passTimeout,
                     waiterLimit: waiterLimit,
                     passes: passes,
                     passRequests: passRequests.continuation

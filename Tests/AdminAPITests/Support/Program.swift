@@ -30,21 +30,19 @@ struct Program {
     }
 
     func run(_ arguments: [String], input: String = "") async throws -> Outcome {
-        let process = Process()
-        // The build puts the program beside the tests.
-        process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-            .appending(path: "martlet")
-        process.arguments = arguments
-        process.environment = self.environment
-        process.currentDirectoryURL = URL(filePath: self.directory.path)
-        process.standardInput = try FileHandle(forReadingFrom: URL(filePath: self.file("stdin", input)))
-        let (output, complaint) = (try self.file("stdout", ""), try self.file("stderr", ""))
-        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: complaint))
-        let status = try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Int32, any Error>) in
-            process.terminationHandler = { ended.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { ended.resume(throwing: error) }
-        }
+        let (output, complaint) = (self.directory.path(of: "stdout"), self.directory.path(of: "stderr"))
+        let process = try ChildProcess(
+            // The build puts the program beside the tests.
+            URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "martlet").path,
+            arguments,
+            environment: self.environment,
+            in: self.directory.path,
+            input: self.file("stdin", input),
+            output: output,
+            errors: complaint
+        )
+        try await eventually("the program to end", limit: .seconds(60)) { process.endedWith != nil }
+        let status = process.endedWith ?? -1
         return Outcome(
             status: status,
             output: try String(contentsOfFile: output, encoding: .utf8),

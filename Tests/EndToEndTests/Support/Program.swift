@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestKit
 import Testing
 
@@ -12,7 +11,7 @@ final class Program: Sendable {
         let errors: String
     }
 
-    private let process: Mutex<Process>
+    private let process: ChildProcess
     private let output: String
     private let errors: String
 
@@ -21,33 +20,20 @@ final class Program: Sendable {
         let run = "\(UInt64.random(in: .min ... .max))"
         self.output = directory.path(of: "\(run).out")
         self.errors = directory.path(of: "\(run).err")
-        let process = Process()
-        process.executableURL = name.contains("/") ? URL(filePath: name) : Self.products.appending(path: name)
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(filePath: directory.path)
-        process.standardOutput = try Self.file(self.output)
-        process.standardError = try Self.file(self.errors)
-        if let input {
-            let path = directory.path(of: "\(run).in")
-            try Data(input.utf8).write(to: URL(filePath: path))
-            process.standardInput = try FileHandle(forReadingFrom: URL(filePath: path))
-        } else {
-            process.standardInput = FileHandle.nullDevice
-        }
-        try process.run()
-        self.process = Mutex(process)
+        if let input { try directory.write(Array(input.utf8), to: "\(run).in") }
+        self.process = try ChildProcess(
+            name.contains("/") ? name : Self.products.appending(path: name).path,
+            arguments,
+            in: directory.path,
+            input: input == nil ? "/dev/null" : directory.path(of: "\(run).in"),
+            output: self.output,
+            errors: self.errors
+        )
     }
-
-    deinit { self.signal(SIGKILL) }
 
     /// Where the build has put the programs: beside the tests.
     private static var products: URL {
         URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    }
-
-    private static func file(_ path: String) throws -> FileHandle {
-        _ = FileManager.default.createFile(atPath: path, contents: nil)
-        return try FileHandle(forWritingTo: URL(filePath: path))
     }
 
     /// Runs a program to its end.
@@ -61,7 +47,7 @@ final class Program: Sendable {
         try await Program(name, arguments, in: directory, input: input).ended(within: limit)
     }
 
-    var isRunning: Bool { self.process.withLock { $0.isRunning } }
+    var isRunning: Bool { self.process.endedWith == nil }
 
     /// What it has written to standard output so far.
     var written: String { (try? String(contentsOfFile: self.output, encoding: .utf8)) ?? "" }
@@ -71,15 +57,13 @@ final class Program: Sendable {
 
     /// Sends a signal to this process, if it still runs.
     func signal(_ number: Int32) {
-        self.process.withLock { process in
-            if process.isRunning { kill(process.processIdentifier, number) }
-        }
+        self.process.signal(number)
     }
 
     func ended(within limit: Duration = .seconds(30)) async throws -> Outcome {
         try await eventually("the program to end", limit: limit) { !self.isRunning }
         return Outcome(
-            exitCode: self.process.withLock { $0.terminationStatus },
+            exitCode: self.process.endedWith ?? -1,
             output: self.written,
             errors: self.complaints
         )

@@ -1,4 +1,5 @@
 import Foundation
+import TestKit
 
 /// One run of `martlet-mock`, from the folder the tests were built into.
 final class Program: Sendable {
@@ -8,45 +9,47 @@ final class Program: Sendable {
         let errors: String
     }
 
-    private let process = Process()
-    private let output = Pipe()
-    private let errors = Pipe()
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
 
     init(_ arguments: [String]) throws {
-        let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        self.process.executableURL = folder.appending(path: "martlet-mock")
-        self.process.arguments = arguments
-        self.process.standardOutput = self.output
-        self.process.standardError = self.errors
-        try self.process.run()
+        let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+        self.directory = try TemporaryDirectory()
+        self.process = try ChildProcess(
+            folder.appending(path: "martlet-mock").path,
+            arguments,
+            in: self.directory.path,
+            output: self.directory.path(of: "output"),
+            errors: self.directory.path(of: "errors")
+        )
     }
 
-    deinit {
-        if self.process.isRunning { self.process.terminate() }
-    }
-
-    /// Reads until the first line is whole.
-    @concurrent func firstLine() async -> String? {
-        var line = Data()
-        while let byte = try? self.output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
-            line += byte
+    /// Waits until the first line is whole; `nil` when it ends without one.
+    func firstLine() async -> String? {
+        while true {
+            let isOver = self.process.endedWith != nil
+            let text = self.text("output")
+            if let end = text.firstIndex(of: "\n") { return String(text[..<end]) }
+            if isOver { return text }
+            await Task.yield()
         }
-        return String(data: line, encoding: .utf8)
     }
 
     func send(_ signal: Int32) {
-        kill(self.process.processIdentifier, signal)
+        self.process.signal(signal)
     }
 
     /// Waits until it is over.
-    @concurrent func end() async -> End {
-        let output = (try? self.output.fileHandleForReading.readToEnd()) ?? Data()
-        let errors = (try? self.errors.fileHandleForReading.readToEnd()) ?? Data()
-        self.process.waitUntilExit()
-        return End(
-            code: self.process.terminationStatus,
-            output: String(decoding: output, as: UTF8.self),
-            errors: String(decoding: errors, as: UTF8.self)
-        )
+    func end() async -> End {
+        while true {
+            if let code = self.process.endedWith {
+                return End(code: code, output: self.text("output"), errors: self.text("errors"))
+            }
+            await Task.yield()
+        }
+    }
+
+    private func text(_ name: String) -> String {
+        String(decoding: self.directory.bytes(of: name) ?? [], as: UTF8.self)
     }
 }

@@ -41,14 +41,14 @@ import Testing
 
     @Test func `I18_ a caller that reads no answers has no more requests taken`() async throws {
         try await withRig { rig in
-            let caller = try await rig.caller(receiveBuffer: 16 << 10)
+            let caller = try await rig.caller(receiveBuffer: 16 << 10, sendBuffer: 64 << 10)
             let request = "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n"
-            let piece = ByteBuffer(string: String(repeating: request, count: 2_000))
-            // Ten times their size is answered: that would be a gigabyte.
-            let taken = try await caller.sendUntilStalled(piece, limit: Self.size)
-            #expect(taken < Self.slack)
+            let piece = ByteBuffer(string: String(repeating: request, count: 100))
+            // Ten times their size is answered, and the kernel takes some megabytes of that.
+            let taken = try await caller.sendUntilStalled(piece, limit: 12 << 20)
+            #expect(taken < 8 << 20)
             // They are answered when it reads.
-            for _ in 1...(taken / request.utf8.count / 100) { #expect(try await caller.answer().head.status == 404) }
+            for _ in 1...1_000 { #expect(try await caller.answer().head.status == 404) }
         }
     }
 

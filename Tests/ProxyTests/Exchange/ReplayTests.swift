@@ -197,7 +197,7 @@ import TokenModel
             #expect(try await slowUpstream.head()["Authorization"] == "Bearer token-2")
             try await slowUpstream.send(Self.ok)
             #expect(try await slow.answer().head.status == 200)
-            #expect(rig.passes.questions.total == 0)
+            #expect(rig.passes.asked == 0)
         }
     }
 
@@ -222,6 +222,41 @@ import TokenModel
             #expect(String(buffer: try await second.bytes(5)) == "world")
             try await second.send(Self.ok)
             #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test func `a newer pass that has ended already is no answer to a 401`() async throws {
+        try await withRig { rig in
+            let (caller, upstream, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let ended = Pass.sample(2, usableFor: .zero)
+            rig.passes.hold(nil, for: Rig.account)
+            rig.server.follow(.installed(ended))
+            question.answer(.success(ended))
+            let second = try await rig.passes.questions.next("second question")
+            #expect(second.refused == TokenMark(.sample(1)))
+            self.answer(second, rig, .sample(3))
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-3")
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test func `an upload that waited for the verdict on its 401 goes on when that is passed`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            _ = try await upstream.bytes(5)
+            try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 10\r\n\r\nHELLO")
+            let question = try await rig.passes.questions.next("question")
+            try await caller.send("world")
+            question.answer(.success(.sample(1)))
+            #expect(String(buffer: try await upstream.bytes(5)) == "world")
+            try await upstream.send("WORLD")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.body == "HELLOWORLD")
         }
     }
 

@@ -85,6 +85,38 @@ import TokenModel
         }
     }
 
+    @Test func `I14_ a request whose pass does not come in time is answered, and what comes late harms nobody`()
+        async throws
+    {
+        try await withRig(Rig.Setup(passTimeout: Self.short, pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 503)
+            #expect(answer.body.contains("refresh_failed"))
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await rig.upstream.accept().head().request == "GET /v2/next")
+        }
+    }
+
+    @Test func `I14_ a 401 is not held for longer than a pass may take`() async throws {
+        try await withRig(Rig.Setup(passTimeout: Self.short)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\ndead")
+            _ = try await rig.passes.questions.next("question")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 503)
+            #expect(answer.body.contains("refresh_failed"))
+            _ = try await upstream.ending()
+        }
+    }
+
     @Test func `time spent waiting for a pass is not counted against the connection`() async throws {
         let limit = Duration.milliseconds(1_500)
         // Two accounts at one upstream share its pool of one connection.

@@ -56,7 +56,7 @@ import TokenModel
         ("/acme/", "/acme%2F"),
         ("/acme/", "/acme%2fx/"),
         ("/a/b/", "/a%2Fb/"),
-        ("/acme/", "/%61cme"),
+        ("/acme/", "/%61cme"), ("/acme/", "/%41cme/"),
         ("/acme/", "/acme%20/"),
         // Decoded once.
         ("/acme/", "/%2561cme/"),

@@ -26,8 +26,10 @@ final class Peer: Sendable {
         )
     }
 
-    /// - Parameter receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
-    static func connect(to port: Int, receiveBuffer: Int? = nil) async throws -> Peer {
+    /// - Parameters:
+    ///   - receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
+    ///   - sendBuffer: likewise.
+    static func connect(to port: Int, receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
         var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)
             .channelOption(.allowRemoteHalfClosure, value: true)
@@ -35,6 +37,9 @@ final class Peer: Sendable {
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
         if let receiveBuffer {
             bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: .init(receiveBuffer))
+        }
+        if let sendBuffer {
+            bootstrap = bootstrap.channelOption(.socketOption(.so_sndbuf), value: .init(sendBuffer))
         }
         return try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
             channel.eventLoop.makeCompletedFuture {

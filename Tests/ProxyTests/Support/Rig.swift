@@ -16,6 +16,7 @@ struct Rig: Sendable {
     struct Setup {
         var eventLoops = 1
         var waiters = 10_000
+        var passTimeout = Duration.seconds(15)
         var callerTimeouts = CallerTimeouts()
         /// Of the upstream's connections, in bytes.
         var sendBuffer: Int?
@@ -25,8 +26,8 @@ struct Rig: Sendable {
         var routes: (Int) -> [RoutePlan] = { [.sample(port: $0)] }
     }
 
-    func caller(receiveBuffer: Int? = nil) async throws -> Peer {
-        try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer)
+    func caller(receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
+        try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, sendBuffer: sendBuffer)
     }
 
     /// Returns when all that was sent before has been read. For rigs with one event loop, which reads in order.
@@ -74,6 +75,7 @@ func withRig<Result>(
             routes: setup.routes(upstream.port),
             callerTimeouts: setup.callerTimeouts,
             waiters: setup.waiters,
+            passTimeout: setup.passTimeout,
             eventLoops: setup.eventLoops
         ),
         passes: passes

@@ -36,6 +36,9 @@ final class ScriptedPasses: PassSource {
     }
 
     private let state = Mutex(State())
+    private let askings = Atomic(0)
+    /// How often it was asked, whoever answered.
+    var asked: Int { self.askings.load(ordering: .relaxed) }
     /// Questions that the test must answer.
     let questions = Mailbox<Question>()
     /// Tokens that an upstream took.
@@ -47,6 +50,7 @@ final class ScriptedPasses: PassSource {
     }
 
     func pass(for account: AccountID, refused: TokenMark?) async throws(PassError) -> Pass {
+        self.askings.add(1, ordering: .relaxed)
         let current = self.state.withLock { $0.current[account] }
         if let current, TokenMark(current) != refused { return current }
         let result = await withCheckedContinuation { continuation in

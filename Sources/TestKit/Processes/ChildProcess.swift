@@ -1,0 +1,76 @@
+internal import CShims
+internal import Glibc
+internal import Synchronization
+
+/// A program that a test runs, with its output in files.
+///
+/// Not Foundation's: that reads directory entries of `/proc/self/fd` past their end, and now and then takes the tests with
+/// it when many threads run.
+package final class ChildProcess: Sendable {
+    /// The system would not run the program.
+    package struct SpawnFailure: Error {
+        package let number: Int32
+    }
+
+    private let id: pid_t
+    private let exitCode = Mutex<Int32?>(nil)
+
+    /// - Parameters:
+    ///   - environment: `nil` is this process's own.
+    ///   - output: a path, which is made or emptied; likewise `errors`.
+    package init(
+        _ executable: String,
+        _ arguments: [String],
+        environment: [String: String]? = nil,
+        in directory: String,
+        input: String = "/dev/null",
+        output: String,
+        errors: String
+    ) throws {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        let writing = O_WRONLY | O_CREAT | O_TRUNC
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
+        unsafe posix_spawn_file_actions_addopen(&actions, 1, output, writing, 0o600)
+        unsafe posix_spawn_file_actions_addopen(&actions, 2, errors, writing, 0o600)
+        unsafe martlet_spawn_in(&actions, directory)
+
+        var id: pid_t = 0
+        let words = unsafe ([executable] + arguments).map { unsafe strdup($0) } + [nil]
+        let settings = unsafe environment.map { unsafe $0.map { unsafe strdup("\($0)=\($1)") } + [nil] }
+        defer { unsafe (words + (settings ?? [])).forEach { unsafe free($0) } }
+        let failure =
+            if let settings = unsafe settings {
+                unsafe posix_spawn(&id, executable, &actions, nil, words, settings)
+            } else {
+                unsafe posix_spawn(&id, executable, &actions, nil, words, environ)
+            }
+        guard failure == 0 else { throw SpawnFailure(number: failure) }
+        self.id = id
+    }
+
+    deinit {
+        guard self.endedWith == nil else { return }
+        kill(self.id, SIGKILL)
+        waitpid(self.id, nil, 0)
+    }
+
+    /// The exit code, or the number of the signal that ended it; `nil` while it runs.
+    package var endedWith: Int32? {
+        self.exitCode.withLock { exitCode in
+            if exitCode == nil {
+                var status: Int32 = 0
+                if unsafe waitpid(self.id, &status, WNOHANG) == self.id {
+                    exitCode = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
+                }
+            }
+            return exitCode
+        }
+    }
+
+    /// Sends a signal, if it still runs.
+    package func signal(_ number: Int32) {
+        if self.endedWith == nil { kill(self.id, number) }
+    }
+}
