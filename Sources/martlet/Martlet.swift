@@ -34,7 +34,12 @@ struct Martlet: AsyncParsableCommand {
             Console.complain(failure.message)
             self.exit(withError: ExitCode(failure.status.rawValue))
         } catch {
-            self.exit(withError: error)
+            // Asked for help, or ended on purpose: there is nothing to complain about.
+            let code = self.exitCode(for: error)
+            guard code == .validationFailure else { self.exit(withError: error) }
+            let message = self.message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
+            Console.complain("\(message); see --help")
+            self.exit(withError: code)
         }
     }
 }
