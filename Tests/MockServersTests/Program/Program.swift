@@ -31,7 +31,7 @@ final class Program: Sendable {
             let text = self.text("output")
             if let end = text.firstIndex(of: "\n") { return String(text[..<end]) }
             if isOver { return text }
-            await Task.yield()
+            try? await Task.sleep(for: .milliseconds(5))
         }
     }
 
@@ -45,7 +45,7 @@ final class Program: Sendable {
             if let code = self.process.endedWith {
                 return End(code: code, output: self.text("output"), errors: self.text("errors"))
             }
-            await Task.yield()
+            try? await Task.sleep(for: .milliseconds(5))
         }
     }
 
