@@ -140,8 +140,9 @@ internal import TokenStorage
             )
             #expect(answer.received.hasPrefix("HTTP/1.1 400 "))
             #expect(answer.received.contains("urn:martlet:error:invalid_field"))
-            // 1 MiB for the body, 1 MiB to discard, and what the system holds.
-            #expect(answer.sent < 32 << 20)
+            // 1 MiB for the body, 1 MiB to discard, and what the system and the channel hold meanwhile; on a loaded machine
+            // 38 MB were seen. Endless it is not.
+            #expect(answer.sent < 256 << 20)
         }
     }
 
