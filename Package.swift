@@ -47,6 +47,7 @@ let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "s
 let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yaml: Target.Dependency = .product(name: "Yams", package: "Yams")
@@ -87,7 +88,7 @@ let package = Package(
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix, nioSSL, nioTLS]),
         room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
         room(
             "AdminAPI",
@@ -101,7 +102,7 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel",
+                "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel",
                 "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
                 nioPosix, serviceLifecycle, unixSignals,
@@ -121,14 +122,14 @@ let package = Package(
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "OAuth", using: ["TokenModel"]),
-        tests(of: "ProviderClient", using: ["OAuth", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
+        tests(of: "ProviderClient", using: ["OAuth", "TestKit", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
         tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
         tests(
             of: "TokenRefresh",
             using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
         ),
-        tests(of: "Proxy", using: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        tests(of: "Proxy", using: ["HTTPWire", "TestKit", "TokenModel", nioCore, nioPosix, nioSSL]),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",

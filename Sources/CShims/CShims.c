@@ -2,6 +2,7 @@
 #include "CShims.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 void martlet_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
@@ -15,3 +16,5 @@ int64_t martlet_boottime_nanoseconds(void) {
 int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory) {
     return posix_spawn_file_actions_addchdir_np(actions, directory);
 }
+
+int martlet_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

@@ -74,7 +74,6 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://api.example/v2/", "an upstream with https:// is not supported yet"),
         ("api.example/v2/", "expected a URL with https:// or http://"),
         ("ftp://api.example/", "expected a URL with https:// or http://"),
         ("http://127.0.0.1", "must end in /"),
@@ -118,6 +117,29 @@ import Testing
     }
 
     @Test(arguments: [
+        ("upstream_tls: {}", nil), ("upstream_tls: { ca: roots.pem }", "/etc/martlet/roots.pem"),
+    ])
+    func `an upstream over TLS is trusted by a file's roots alone, or by the system's`(
+        line: String,
+        file: String?
+    ) throws {
+        let text = SampleFile().route("upstream: https://api.example/v2/", line).text
+        let route = try #require(try settings(of: text).routes.first)
+        #expect(route.upstream.scheme == .https)
+        #expect(route.upstream.port == 443)
+        #expect(route.certificateAuthorities == file)
+    }
+
+    @Test(arguments: [
+        ("{ ca: missing.pem }", "12:25: routes[0].upstream_tls.ca: /etc/martlet/missing.pem can't be read"),
+        ("{ certificate: c.pem }", "12:20: routes[0].upstream_tls.certificate: is not supported yet"),
+    ])
+    func `what is said of an upstream's TLS must hold`(section: String, fault: String) {
+        let text = SampleFile().route("upstream: https://api.example/v2/", "upstream_tls: \(section)").text
+        #expect(faults(of: text).map { $0.hasPrefix(fault) ? fault : $0 } == [fault])
+    }
+
+    @Test(arguments: [
         ("account: alcie", #"11:14: routes[0].account: there is no such account, did you mean "alice"?"#),
         ("account: carol", "11:14: routes[0].account: there is no such account"),
         (
@@ -130,7 +152,7 @@ import Testing
         ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
         ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
         ("retry_on: []", "12:5: routes[0].retry_on: is not supported yet"),
-        ("upstream_tls: {}", "12:5: routes[0].upstream_tls: is not supported yet"),
+        ("upstream_tls: {}", "12:5: routes[0].upstream_tls: means nothing for an upstream with http://"),
     ])
     func `what a route says must hold`(line: String, fault: String) {
         #expect(faults(of: SampleFile().route(line).text) == [fault])

@@ -20,23 +20,26 @@ package struct RoutePlan: Sendable {
     /// Add `Via: 1.1 martlet`.
     package var via: Bool
 
-    /// Where requests go: plain HTTP to a host and port, under a path that begins and ends with `/`.
+    /// Where requests go: a host and port, under a path that begins and ends with `/`.
     package struct Upstream: Sendable, Hashable {
         /// A name or an IP address, without brackets.
         package var host: String
         package var port: Int
         package var path: String
+        /// `nil`: plain HTTP.
+        package var tls: UpstreamTLS?
 
-        package init(host: String, port: Int, path: String) {
+        package init(host: String, port: Int, path: String, tls: UpstreamTLS? = nil) {
             self.host = host
             self.port = port
             self.path = path
+            self.tls = tls
         }
 
         /// What `Host` says of it: an IPv6 address in brackets, the port where it is not the scheme's (RFC 9110 §7.2).
         package var authority: String {
             let host = self.host.contains(":") ? "[\(self.host)]" : self.host
-            return self.port == 80 ? host : "\(host):\(self.port)"
+            return self.port == (self.tls == nil ? 80 : 443) ? host : "\(host):\(self.port)"
         }
     }
 

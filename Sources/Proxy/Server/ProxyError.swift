@@ -4,6 +4,8 @@ package struct ProxyError: Error, Sendable {
     package enum Code: String, Sendable {
         /// Another process listens there, or the address is not this machine's.
         case addressUnavailable
+        /// The certificates that an upstream is to be trusted by can't be read.
+        case trustUnreadable
     }
 
     package let code: Code

@@ -55,7 +55,10 @@ final class UpstreamHandler: ChannelDuplexHandler {
         self.ended(cleanly: false)
     }
 
+    /// TLS that ends without its own farewell is such an error, and an end of the connection comes right behind it: an
+    /// answer cut there must not pass for whole.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.ended(cleanly: false)
         context.close(promise: nil)
     }
 

@@ -1,5 +1,4 @@
 import NIOCore
-import NIOPosix
 import TokenModel
 
 /// The connections of one event loop to one upstream: last in, first out, bounded in number.
@@ -8,6 +7,7 @@ final class UpstreamPool {
     private static let idleTimeout = Duration.seconds(60)
 
     private let origin: UpstreamOrigin
+    private let dialer: UpstreamDialer
     private unowned let loop: GatewayLoop
     private var idle: [UpstreamHandler] = []
     /// Connections that have joined and are not gone, and those being dialled.
@@ -25,6 +25,7 @@ final class UpstreamPool {
 
     init(_ origin: UpstreamOrigin, loop: GatewayLoop) {
         self.origin = origin
+        self.dialer = UpstreamDialer(origin, on: loop.eventLoop)
         self.loop = loop
     }
 
@@ -49,34 +50,16 @@ final class UpstreamPool {
     private func dial(for place: Place) {
         self.count += 1
         place.exchange.dialling()
-        let loop = self.loop.eventLoop
-        let bound = NIOLoopBound((pool: self, place: place), eventLoop: loop)
-        let bootstrap = ClientBootstrap(group: loop)
-            .connectTimeout(TimeAmount(self.origin.connectTimeout))
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
-            .channelOption(.maxMessagesPerRead, value: 1)
-            .channelOption(.recvAllocator, value: GatewayLoop.readBuffers)
-            .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
-            // An upstream's end comes as an event of its own, so that a reset can't be taken for it.
-            .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(UpstreamHandler())
-                }
-            }
-        // An address needs no resolver, which looks up one name at a time for a whole loop.
-        let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port)
-        let connected =
-            address.map { bootstrap.connect(to: $0) }
-            ?? bootstrap.connect(host: self.origin.host, port: self.origin.port)
-        connected.assumeIsolated()
+        let bound = NIOLoopBound((pool: self, place: place), eventLoop: self.loop.eventLoop)
+        self.dialer.dial().assumeIsolated()
             .whenComplete { result in
                 let (pool, place) = bound.value
                 switch result.flatMap({ channel in
                     Result { try channel.pipeline.syncOperations.handler(type: UpstreamHandler.self) }
                 }) {
                 case .success(let upstream) where upstream.isOpen: pool.dialled(upstream, for: place)
-                case .success, .failure: pool.dialFailed(for: place)
+                case .success: pool.dialFailed(ChannelError.eof, for: place)
+                case .failure(let error): pool.dialFailed(error, for: place)
                 }
             }
     }
@@ -90,16 +73,9 @@ final class UpstreamPool {
         }
     }
 
-    private func dialFailed(for place: Place) {
+    private func dialFailed(_ error: any Error, for place: Place) {
         self.count -= 1
-        if !place.isLeft {
-            place.exchange.connectFailed(
-                GatewayError(
-                    .upstreamUnreachable,
-                    "no connection to the route's upstream; is it up, and its name right?"
-                )
-            )
-        }
+        if !place.isLeft { place.exchange.connectFailed(GatewayError(dialling: error)) }
         self.serveWaiting()
     }
 

@@ -15,13 +15,6 @@ enum ProviderKey: String, Vocabulary {
     static let later = ["preset", "private_key", "token_params", "refresh", "keep_alive", "refresh_rate"]
 }
 
-/// The keys of a provider's `tls`.
-enum ProviderTLSKey: String, Vocabulary {
-    case certificateAuthorities = "ca"
-
-    static let later = ["certificate", "key"]
-}
-
 extension ClientAuthentication: Vocabulary {
     static let later = ["private_key_jwt", "tls_client_auth"]
 }
@@ -44,7 +37,7 @@ extension ProviderSettings {
         }
         self.clientSecret = secret
         self.clientAuthentication = Self.clientAuthentication(section)
-        self.certificateAuthorities = section.section(.tls, of: ProviderTLSKey.self)
+        self.certificateAuthorities = section.section(.tls, of: TLSKey.self)
             .read(.certificateAuthorities) { $0.readableFile() }
         self.timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(10)) } ?? .seconds(8)
         self.defaultLifetime =
@@ -95,16 +88,5 @@ extension Place {
         self.fault(
             "tokens would travel unencrypted to \(url.host.authority): use https:// or add allow_cleartext: true"
         )
-    }
-
-    /// A file beside the configuration that is there and can be opened.
-    fileprivate func readableFile() -> String? {
-        guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
-        do throws(FileError) {
-            try self.reading.surroundings.checkReadable(path)
-        } catch {
-            self.fault("\(path) \(error.message)")
-        }
-        return path
     }
 }

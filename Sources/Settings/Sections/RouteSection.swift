@@ -5,8 +5,9 @@ enum RouteKey: String, Vocabulary {
     case name, match, upstream, account, strip, inject, replay, timeouts, via
     case maximumConnections = "max_connections"
     case allowCleartext = "allow_cleartext"
+    case upstreamTLS = "upstream_tls"
 
-    static let later = ["retry_on", "upstream_tls"]
+    static let later = ["retry_on"]
 }
 
 /// The keys of a route's `match`.
@@ -27,6 +28,9 @@ extension RouteSettings {
             let name = section.require(.name) { $0.name() }
             let match = section.require(.match) { RouteMatch($0) }
             let upstream = section.require(.upstream) { $0.upstream(allowsCleartext: section.allows(.allowCleartext)) }
+            if let upstream, upstream.scheme == .http {
+                section[.upstreamTLS]?.fault("means nothing for an upstream with http://")
+            }
             let account = section.require(.account) { $0.account(among: accounts) }
             let rest = Options(section)
             if let name, let first = names.updateValue(index, forKey: name) {
@@ -46,7 +50,8 @@ extension RouteSettings {
                 replayBodyLimit: rest.replayBodyLimit,
                 timeouts: rest.timeouts,
                 maximumConnections: rest.maximumConnections,
-                via: rest.via
+                via: rest.via,
+                certificateAuthorities: rest.certificateAuthorities
             )
         }
     }
@@ -59,6 +64,7 @@ extension RouteSettings {
         let timeouts: RouteTimeouts
         let maximumConnections: Int
         let via: Bool
+        let certificateAuthorities: String?
 
         init(_ section: Section<RouteKey>) {
             self.strip = section.read(.strip) { $0.flag() } ?? true
@@ -69,6 +75,8 @@ extension RouteSettings {
             self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
             self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
             self.via = section.read(.via) { $0.flag() } ?? true
+            self.certificateAuthorities = section.section(.upstreamTLS, of: TLSKey.self)
+                .read(.certificateAuthorities) { $0.readableFile() }
         }
     }
 }
@@ -114,10 +122,6 @@ extension Place {
             try PathForm.check(path)
         } catch {
             self.fault(error.message)
-            return nil
-        }
-        guard url.scheme == .http else {
-            self.fault("an upstream with https:// is not supported yet")
             return nil
         }
         self.refuseCleartext(to: url, unless: allowsCleartext)

@@ -4,7 +4,7 @@ package import TokenModel
 package struct RouteSettings: Equatable, Sendable {
     package let name: String
     package let match: RouteMatch
-    /// Where they go: `http`, without a query, its path in ``RouteMatch/path``'s form.
+    /// Where they go: without a query, its path in ``RouteMatch/path``'s form.
     package let upstream: HTTPURL
     package let account: AccountID
     /// Whether the matched path is cut off before the upstream's is put in its place.
@@ -17,4 +17,6 @@ package struct RouteSettings: Equatable, Sendable {
     package let maximumConnections: Int
     /// Whether `Via: 1.1 martlet` is added (RFC 9110 §7.6.3).
     package let via: Bool
+    /// A PEM file with the only roots that an upstream over TLS is trusted by; `nil`: the system's.
+    package let certificateAuthorities: String?
 }

@@ -12,7 +12,7 @@ package final class ChildProcess: Sendable {
         package let number: Int32
     }
 
-    private let id: pid_t
+    package let id: Int32
     private let exitCode = Mutex<Int32?>(nil)
 
     /// - Parameters:

@@ -5,10 +5,13 @@ internal import Settings
 
 extension ProxyPlan {
     /// What the configuration says of listeners, routes and limits, as the data path takes it.
-    init(_ settings: GatewaySettings, eventLoops: Int) {
+    init(_ settings: GatewaySettings, eventLoops: Int) throws(CommandFailure) {
+        var trust: [String?: UpstreamTLS] = [:]
+        var routes: [RoutePlan] = []
+        for route in settings.routes { routes.append(try RoutePlan(route, trust: &trust)) }
         self.init(
             listeners: settings.listeners.map { Address(host: $0.address.host.text, port: $0.address.port) },
-            routes: settings.routes.map(RoutePlan.init),
+            routes: routes,
             headLimits: HeadLimits(
                 head: settings.limits.head,
                 field: settings.limits.field,
@@ -22,7 +25,8 @@ extension ProxyPlan {
 }
 
 extension RoutePlan {
-    fileprivate init(_ route: RouteSettings) {
+    /// - Parameter trust: made once for each file of roots, since reading one takes long.
+    fileprivate init(_ route: RouteSettings, trust: inout [String?: UpstreamTLS]) throws(CommandFailure) {
         self.init(
             name: route.name,
             host: route.match.host,
@@ -31,7 +35,8 @@ extension RoutePlan {
             upstream: Upstream(
                 host: route.upstream.host.text,
                 port: route.upstream.port,
-                path: route.upstream.path
+                path: route.upstream.path,
+                tls: try Self.tls(route, &trust)
             ),
             account: route.account,
             strip: route.strip,
@@ -45,5 +50,20 @@ extension RoutePlan {
             maxConnections: route.maximumConnections,
             via: route.via
         )
+    }
+
+    private static func tls(
+        _ route: RouteSettings,
+        _ trust: inout [String?: UpstreamTLS]
+    ) throws(CommandFailure) -> UpstreamTLS? {
+        guard route.upstream.scheme == .https else { return nil }
+        if let made = trust[route.certificateAuthorities] { return made }
+        do throws(ProxyError) {
+            let made = try UpstreamTLS(certificateAuthorities: route.certificateAuthorities)
+            trust[route.certificateAuthorities] = made
+            return made
+        } catch {
+            throw CommandFailure(.badConfiguration, "route \(route.name): \(error.message)")
+        }
     }
 }

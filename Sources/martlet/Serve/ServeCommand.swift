@@ -21,6 +21,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var configuration: ConfigurationOptions
 
     func run() async throws {
+        try MemoryGuard.raise()
         DescriptorLimit.raise()
         Hangup.ignore()
         let settings = try self.settings()

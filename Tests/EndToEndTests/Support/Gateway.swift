@@ -9,16 +9,25 @@ final class Gateway: Sendable {
     let program: Program
     private let directory: TemporaryDirectory
 
-    init(_ mock: Mock, in directory: TemporaryDirectory) async throws {
+    /// - Parameters:
+    ///   - provider: further lines of the provider's section.
+    ///   - route: further lines of the route's section.
+    init(_ mock: Mock, in directory: TemporaryDirectory, provider: String = "", route: String = "") async throws {
         self.directory = directory
-        try Self.configure(mock.address, in: directory)
+        try Self.configure(mock.address, in: directory, provider: provider, route: route)
         self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
         self.callers = try await self.program.address(behind: "callers: ")
         self.admin = try await self.program.address(behind: "admin: ")
     }
 
     /// Writes a `martlet.yaml` and its client secret.
-    static func configure(_ mock: String, in directory: TemporaryDirectory, more: String = "") throws {
+    static func configure(
+        _ mock: String,
+        in directory: TemporaryDirectory,
+        provider: String = "",
+        route: String = "",
+        more: String = ""
+    ) throws {
         try directory.write(Array("mock-secret\n".utf8), to: "client-secret")
         try directory.setMode(0o600, of: "client-secret")
         let text = """
@@ -31,6 +40,7 @@ final class Gateway: Sendable {
                 issuer: \(mock)
                 client_id: mock-client
                 client_secret: { file: client-secret }
+                \(provider)
             accounts:
               alice: { provider: mock }
             routes:
@@ -38,6 +48,7 @@ final class Gateway: Sendable {
                 match: { path: /acme/ }
                 upstream: \(mock)/api/
                 account: alice
+                \(route)
             \(more)
             """
         try directory.write(Array(text.utf8), to: "martlet.yaml")

@@ -8,10 +8,12 @@ final class Mock: Sendable {
     private let program: Program
     private let directory: TemporaryDirectory
 
-    init(_ options: String..., in directory: TemporaryDirectory) async throws {
+    /// - Parameter host: what it is called by; `nil`: its address.
+    init(_ options: String..., in directory: TemporaryDirectory, host: String? = nil) async throws {
         self.directory = directory
         self.program = try Program("martlet-mock", ["--port", "0"] + options, in: directory)
-        self.address = try await self.program.address(behind: "listening on ")
+        let address = try await self.program.address(behind: "listening on ")
+        self.address = host.map { address.replacing("127.0.0.1", with: $0) } ?? address
     }
 
     /// A new grant's token answer, as the provider would give it to a person who signs in.
@@ -39,7 +41,8 @@ final class Mock: Sendable {
     private func curl(_ arguments: [String]) async throws -> String {
         let outcome = try await Program.run(
             "/usr/bin/curl",
-            ["-q", "--noproxy", "*", "-fsS"] + arguments,
+            // Who the mock is matters to the gateway; not to those who steer it.
+            ["-q", "--noproxy", "*", "-fsSk"] + arguments,
             in: self.directory
         )
         try #require(outcome.exitCode == 0, "\(outcome.errors)")

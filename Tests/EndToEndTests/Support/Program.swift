@@ -22,7 +22,7 @@ final class Program: Sendable {
         self.errors = directory.path(of: "\(run).err")
         if let input { try directory.write(Array(input.utf8), to: "\(run).in") }
         self.process = try ChildProcess(
-            name.contains("/") ? name : Self.products.appending(path: name).path,
+            name.contains("/") ? name : Self.path(of: name),
             arguments,
             in: directory.path,
             input: input == nil ? "/dev/null" : directory.path(of: "\(run).in"),
@@ -35,6 +35,11 @@ final class Program: Sendable {
     private static var products: URL {
         URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     }
+
+    /// Where a product of the package is.
+    static func path(of product: String) -> String { Self.products.appending(path: product).path }
+
+    var id: Int32 { self.process.id }
 
     /// Runs a program to its end.
     static func run(

@@ -2,6 +2,7 @@ import Foundation
 import NIOPosix
 import OAuth
 import ProviderClient
+import TestKit
 import Testing
 import TokenModel
 

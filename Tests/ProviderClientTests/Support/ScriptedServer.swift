@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
+import TestKit
 
 /// A server on loopback that answers each connection with the bytes it is told to, HTTP or not.
 final class ScriptedServer: Sendable {

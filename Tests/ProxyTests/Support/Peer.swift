@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 #if canImport(Glibc)
     import Glibc
@@ -95,6 +96,21 @@ extension Peer {
 
     func close() {
         self.channel.close(promise: nil)
+    }
+
+    /// Ends this side of a connection over TLS as a cut does: without TLS's own farewell.
+    func finishBelowTLS() async throws {
+        let eventLoop = self.channel.eventLoop
+        let pipeline = NIOLoopBound(self.channel.pipeline.syncOperations, eventLoop: eventLoop)
+        try await eventLoop.flatSubmit {
+            let done = eventLoop.makePromise(of: Void.self)
+            do {
+                try pipeline.value.context(handlerType: NIOSSLServerHandler.self).close(mode: .output, promise: done)
+            } catch {
+                done.fail(error)
+            }
+            return done.futureResult
+        }.get()
     }
 
     /// Ends the connection with an RST.

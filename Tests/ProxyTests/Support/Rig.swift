@@ -20,6 +20,8 @@ struct Rig: Sendable {
         var callerTimeouts = CallerTimeouts()
         /// Of the upstream's connections, in bytes.
         var sendBuffer: Int?
+        /// Of the upstream.
+        var speaksTLS = false
         /// The pass that is there from the start.
         var pass: Pass? = .sample()
         /// The routes, for an upstream at a port.
@@ -67,7 +69,7 @@ func withRig<Result>(
 ) async throws -> Result {
     await places.enter()
     defer { places.leave() }
-    let upstream = try await Upstream.start(sendBuffer: setup.sendBuffer)
+    let upstream = try await Upstream.start(sendBuffer: setup.sendBuffer, speaksTLS: setup.speaksTLS)
     let passes = ScriptedPasses()
     let server = await ProxyServer(
         ProxyPlan(

@@ -1,5 +1,7 @@
 import NIOCore
 import NIOPosix
+import NIOSSL
+import TestKit
 
 /// A listening socket whose connections a test plays by hand.
 final class Upstream: Sendable {
@@ -16,8 +18,14 @@ final class Upstream: Sendable {
     /// - Parameters:
     ///   - reserved: the port to listen on; `nil` for any free one.
     ///   - sendBuffer: of the kernel for each connection, in bytes; `nil` leaves it to the kernel.
-    static func start(on reserved: ReservedPort? = nil, sendBuffer: Int? = nil) async throws -> Upstream {
+    ///   - speaksTLS: with ``TestCertificates/selfSigned``.
+    static func start(
+        on reserved: ReservedPort? = nil,
+        sendBuffer: Int? = nil,
+        speaksTLS: Bool = false
+    ) async throws -> Upstream {
         let peers = Mailbox<Peer>()
+        let tls = speaksTLS ? try Self.tls() : nil
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.autoRead, value: false)
@@ -29,6 +37,7 @@ final class Upstream: Sendable {
         }
         bootstrap = bootstrap.childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
+                if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
                 try channel.pipeline.syncOperations.addHandler(PeerInbox(eventLoop: channel.eventLoop))
                 peers.put(try Peer(channel))
             }
@@ -38,6 +47,17 @@ final class Upstream: Sendable {
                 try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
             }
         return Upstream(listener, peers)
+    }
+
+    private static func tls() throws -> NIOSSLContext {
+        let certificate = try NIOSSLCertificate(bytes: Array(TestCertificates.selfSigned.utf8), format: .pem)
+        let key = try NIOSSLPrivateKey(bytes: Array(TestCertificates.selfSignedKey.utf8), format: .pem)
+        return try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: [.certificate(certificate)],
+                privateKey: .privateKey(key)
+            )
+        )
     }
 
     /// How many connections have come.

@@ -1,7 +1,8 @@
-/// Certificates for a server at 127.0.0.1 and the authority that signed them, made for these tests alone; good until
-/// 2120 but for the expired one.
-enum TestCertificates {
-    static let authority = """
+/// Certificates for servers on loopback, made for tests alone, with their keys. They guard nothing. Good until 2120 but
+/// for the expired one.
+package enum TestCertificates {
+    /// Has signed ``valid``, ``forAnotherHost`` and ``expired``.
+    package static let authority = """
         -----BEGIN CERTIFICATE-----
         MIIBXjCCAQSgAwIBAgIIJ99y643tEDQwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
         VGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowEjEQMA4G
@@ -14,7 +15,8 @@ enum TestCertificates {
         -----END CERTIFICATE-----
         """
 
-    static let valid = """
+    /// For 127.0.0.1.
+    package static let valid = """
         -----BEGIN CERTIFICATE-----
         MIIBhzCCAS6gAwIBAgIIJ99y643tEDUwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
         VGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFjEUMBIG
@@ -28,7 +30,7 @@ enum TestCertificates {
         -----END CERTIFICATE-----
         """
 
-    static let forAnotherHost = """
+    package static let forAnotherHost = """
         -----BEGIN CERTIFICATE-----
         MIIBljCCATugAwIBAgIIJ99y643tEDYwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
         VGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFjEUMBIG
@@ -42,7 +44,7 @@ enum TestCertificates {
         -----END CERTIFICATE-----
         """
 
-    static let expired = """
+    package static let expired = """
         -----BEGIN CERTIFICATE-----
         MIIBhzCCASygAwIBAgIIJ99y643tEDcwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
         VGVzdCBjYTAeFw0yMDAxMDEwMDAwMDBaFw0yMTAxMDEwMDAwMDBaMBYxFDASBgNV
@@ -56,12 +58,34 @@ enum TestCertificates {
         -----END CERTIFICATE-----
         """
 
-    /// Of all three servers.
-    static let serverKey = """
+    /// Of all three.
+    package static let serverKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgq8WbMnt6rx3ORnWq
         1WChzFzn1aKQFExTg9w9VmY61eKhRANCAATUYljSSmkZTTnwHyVHfz+59lDuocEY
         hwTiXeR7vvZvVvmBB0Cz/hHJXb/RorE4x/7B/Bt0JkoCxhrmyRts+WWs
+        -----END PRIVATE KEY-----
+        """
+
+    /// For 127.0.0.1 and `localhost`; it vouches for itself.
+    package static let selfSigned = """
+        -----BEGIN CERTIFICATE-----
+        MIIBWDCB/qADAgECAgEBMAoGCCqGSM49BAMCMBwxGjAYBgNVBAMMEW1hcnRsZXQt
+        bW9jayB0ZXN0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAcMRow
+        GAYDVQQDDBFtYXJ0bGV0LW1vY2sgdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEH
+        A0IABHJ1pwCOR1jD4SmrpJ6nKrCHhmhslyMbYnZtu9zbXUrkvNQ0+r/P5qEsy5u5
+        9r/48QierWGD/9jlWqsOXfkDdX+jLzAtMBoGA1UdEQQTMBGCCWxvY2FsaG9zdIcE
+        fwAAATAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQDwLYUrEufV
+        6eViEmUMsU7arv20u30zxZyleX4BCbD84QIhANP4e66G4Yt42uh0WtZMSzYOnMPQ
+        ZvU6Drf/CYa7mKf9
+        -----END CERTIFICATE-----
+        """
+
+    package static let selfSignedKey = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgTDI7OYqNt559Iubj
+        +KqpY43mpQy3ksb/leAWlqGXOcqhRANCAARydacAjkdYw+Epq6Sepyqwh4ZobJcj
+        G2J2bbvc211K5LzUNPq/z+ahLMubufa/+PEInq1hg//Y5VqrDl35A3V/
         -----END PRIVATE KEY-----
         """
 }

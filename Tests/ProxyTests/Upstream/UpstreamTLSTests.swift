@@ -1,0 +1,85 @@
+import Proxy
+import TestKit
+import Testing
+
+@Suite struct UpstreamTLSTests {
+    /// A route over TLS to an upstream that speaks it, or does not.
+    private func setup(speaksTLS: Bool = true, connect: Duration = .seconds(5)) throws -> Rig.Setup {
+        let directory = try TemporaryDirectory()
+        try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
+        let tls = try UpstreamTLS(certificateAuthorities: directory.path(of: "ca.pem"))
+        var setup = Rig.Setup.route { plan in
+            plan.upstream.tls = tls
+            plan.timeouts.connect = connect
+        }
+        setup.speaksTLS = speaksTLS
+        return setup
+    }
+
+    @Test func `requests share a connection, and the token is in each`() async throws {
+        try await withRig(self.setup()) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/one HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            for path in ["one", "two"] {
+                if path == "two" { try await caller.send("GET /acme/two HTTP/1.1\r\nHost: a\r\n\r\n") }
+                let head = try await upstream.head()
+                #expect(head.request == "GET /v2/\(path)")
+                #expect(head["Authorization"] == "Bearer token-1")
+                try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                #expect(try await caller.answer().body == "ok")
+            }
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `an answer that ends with the connection is whole when TLS says so too`() async throws {
+        try await withRig(self.setup()) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\n\r\nhello")
+            upstream.close()
+            #expect(try await caller.answer().body == "hello")
+        }
+    }
+
+    @Test func `an answer that is cut below TLS is not whole, though TCP ends cleanly`() async throws {
+        try await withRig(self.setup()) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\n\r\nhello")
+            #expect(try await caller.head().status == 200)
+            try await upstream.finishBelowTLS()
+            #expect(try await caller.rest().ending == .reset)
+        }
+    }
+
+    @Test func `a handshake that does not end is given up with the connect timeout`() async throws {
+        try await withRig(self.setup(speaksTLS: false, connect: .milliseconds(200))) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("urn:martlet:error:upstream_unreachable"))
+            _ = try await upstream.rest()
+        }
+    }
+
+    @Test func `an upstream that speaks plain HTTP where TLS is due gets no request`() async throws {
+        try await withRig(self.setup(speaksTLS: false)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            try await upstream.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("the TLS handshake failed"))
+            #expect(!String(buffer: try await upstream.rest().bytes).contains("token-1"))
+        }
+    }
+}
