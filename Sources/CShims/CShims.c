@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CShims.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -18,3 +19,8 @@ int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory)
 }
 
 int martlet_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+int martlet_allowed_cores(void) {
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
+}

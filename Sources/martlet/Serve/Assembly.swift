@@ -37,7 +37,7 @@ enum Assembly {
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
         let passes = EnginePasses()
-        let proxy = await ProxyServer(try ProxyPlan(settings, eventLoops: System.coreCount), passes: passes)
+        let proxy = await ProxyServer(try ProxyPlan(settings, eventLoops: EventLoopCount.standard), passes: passes)
         let engine = RefreshEngine(
             plans: Self.accountPlans(settings, providers),
             vault: store.accounts,
