@@ -102,7 +102,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel",
+                "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings",
+                "TokenModel",
                 "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
                 nioPosix, serviceLifecycle, unixSignals,

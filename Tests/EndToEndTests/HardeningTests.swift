@@ -28,7 +28,8 @@ import Testing
         let command = [Program.path(of: "martlet"), "serve", "--config", "martlet.yaml"]
         guard geteuid() == 0 else { return try Program(command[0], Array(command[1...]), in: directory) }
         for path in [directory.path, directory.path(of: "client-secret"), directory.path(of: "martlet.yaml")] {
-            try #require(chown(path, 65_534, 65_534) == 0)
+            let given = unsafe chown(path, 65_534, 65_534)
+            try #require(given == 0)
         }
         let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
         return try Program("/usr/bin/setpriv", nobody + command, in: directory)

@@ -132,7 +132,7 @@ import Testing
 
     @Test(arguments: [
         ("{ ca: missing.pem }", "12:25: routes[0].upstream_tls.ca: /etc/martlet/missing.pem can't be read"),
-        ("{ certificate: c.pem }", "12:20: routes[0].upstream_tls.certificate: is not supported yet"),
+        ("{ certificate: c.pem }", "12:21: routes[0].upstream_tls.certificate: is not supported yet"),
     ])
     func `what is said of an upstream's TLS must hold`(section: String, fault: String) {
         let text = SampleFile().route("upstream: https://api.example/v2/", "upstream_tls: \(section)").text
@@ -152,7 +152,7 @@ import Testing
         ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
         ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
         ("retry_on: []", "12:5: routes[0].retry_on: is not supported yet"),
-        ("upstream_tls: {}", "12:5: routes[0].upstream_tls: means nothing for an upstream with http://"),
+        ("upstream_tls: {}", "12:19: routes[0].upstream_tls: means nothing for an upstream with http://"),
     ])
     func `what a route says must hold`(line: String, fault: String) {
         #expect(faults(of: SampleFile().route(line).text) == [fault])

@@ -7,6 +7,9 @@ import Synchronization
     import Glibc
 #endif
 
+/// The system knows no address of a host.
+struct NameUnknown: Error {}
+
 /// Looks a host's addresses up for one connection.
 ///
 /// The system's lookup blocks, and may for many seconds, so each origin has a queue of its own: a dead name holds up no
@@ -34,8 +37,8 @@ final class NameResolver: Resolver, Sendable {
             // Those who gave up while an earlier lookup was blocked must not block the next.
             let found = self.isCancelled.load(ordering: .relaxed) ? nil : Self.lookUp(host, port)
             guard let found else {
-                self.addresses4.fail(SocketAddressError.unknown(host: host, port: port))
-                return self.addresses6.fail(SocketAddressError.unknown(host: host, port: port))
+                self.addresses4.fail(NameUnknown())
+                return self.addresses6.fail(NameUnknown())
             }
             self.addresses6.succeed(found.filter { $0.protocol == .inet6 })
             self.addresses4.succeed(found.filter { $0.protocol == .inet })

@@ -100,12 +100,12 @@ extension Peer {
 
     /// Ends this side of a connection over TLS as a cut does: without TLS's own farewell.
     func finishBelowTLS() async throws {
-        let eventLoop = self.channel.eventLoop
-        let pipeline = NIOLoopBound(self.channel.pipeline.syncOperations, eventLoop: eventLoop)
-        try await eventLoop.flatSubmit {
-            let done = eventLoop.makePromise(of: Void.self)
+        let channel = self.channel
+        try await channel.eventLoop.flatSubmit {
+            let done = channel.eventLoop.makePromise(of: Void.self)
             do {
-                try pipeline.value.context(handlerType: NIOSSLServerHandler.self).close(mode: .output, promise: done)
+                let tls = try channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+                tls.close(mode: .output, promise: done)
             } catch {
                 done.fail(error)
             }

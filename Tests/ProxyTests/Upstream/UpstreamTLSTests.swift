@@ -1,3 +1,4 @@
+import NIOCore
 import Proxy
 import TestKit
 import Testing
