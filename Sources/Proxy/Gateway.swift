@@ -4,7 +4,7 @@ package import TokenModel
 
 /// The gateway's decisions on one event loop: pure reads of tables that the loop owns.
 ///
-/// A request comes to ``decide(_:)`` once. When its upstream connection is ready, ``authorize(_:_:)`` puts the token in,
+/// A request comes to ``decide(_:)`` once. When its upstream connection is ready, ``authorize(_:_:refused:)`` puts the token in,
 /// in the same tick as the write: what is checked there holds for the bytes that leave.
 package struct Gateway {
     private let table: RouteTable
@@ -36,19 +36,17 @@ package struct Gateway {
         return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
     }
 
-    /// A head that may go upstream, or `nil` when the pass has gone or ended in the meantime.
+    /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime.
     ///
     /// - Parameter refused: the token set that an upstream has refused this request with: it does not go again.
     package func authorize(
-        _ head: consuming ByteBuffer,
+        _ head: inout ByteBuffer,
         _ route: Route,
         refused: TokenMark? = nil
     ) -> AuthorizedHead? {
-        let slot = self.slots[route.slot]
-        guard let pass = slot.pass, refused == nil || TokenMark(pass) != refused,
-            let line = slot.line(route.line, at: .now)
-        else { return nil }
-        return AuthorizedHead(head, injecting: line, of: pass)
+        guard let (line, token) = self.slots[route.slot].line(route.line, at: .now, unless: refused) else { return nil }
+        head.writeImmutableBuffer(line)
+        return AuthorizedHead(head, token)
     }
 
     /// An upstream took a slot's token.
@@ -71,17 +69,15 @@ package struct Gateway {
     }
 }
 
-/// A request head with its token in. It can be made only by ``Gateway/authorize(_:_:)`` and sent only once.
+/// A request head with its token in. It can be made only by ``Gateway/authorize(_:_:refused:)`` and sent only once.
 package struct AuthorizedHead: ~Copyable {
     private let bytes: ByteBuffer
     /// Which token set it carries.
     package let token: TokenMark
 
-    fileprivate init(_ head: consuming ByteBuffer, injecting line: ByteBuffer, of pass: Pass) {
-        var bytes = head
-        bytes.writeImmutableBuffer(line)
+    fileprivate init(_ bytes: ByteBuffer, _ token: TokenMark) {
         self.bytes = bytes
-        self.token = TokenMark(pass)
+        self.token = token
     }
 
     /// The bytes to write, in this tick.

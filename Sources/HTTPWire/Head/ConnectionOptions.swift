@@ -12,7 +12,8 @@ struct ConnectionOptions {
     init(_ fields: inout [Field], in bytes: Span<UInt8>, isRequest: Bool) throws(WireError) {
         var count = 0
         for index in fields.indices where fields[index].known == .connection {
-            for option in bytes.listMembers(fields[index].value) {
+            var members = ListMembers(of: fields[index].value)
+            while let option = members.next(in: bytes) {
                 count += 1
                 guard count <= Self.limit else { throw .bad("too many Connection options") }
                 if bytes.matches(option, "close") {
@@ -46,18 +47,6 @@ struct ConnectionOptions {
 }
 
 extension Span<UInt8> {
-    /// The non-empty members of a comma-separated list (RFC 9110 §5.6.1), trimmed.
-    func listMembers(_ range: ByteRange) -> [ByteRange] {
-        var members: [ByteRange] = []
-        var start = range.lower
-        for position in range.lower...range.upper where position == range.upper || self[position] == .comma {
-            let member = self.trimmed(ByteRange(start, position))
-            if !member.isEmpty { members.append(member) }
-            start = position + 1
-        }
-        return members
-    }
-
     /// Whether two ranges hold the same bytes without regard to case.
     func equal(_ left: ByteRange, _ right: ByteRange) -> Bool {
         guard left.count == right.count else { return false }

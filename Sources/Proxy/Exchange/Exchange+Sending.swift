@@ -57,14 +57,14 @@ extension Exchange {
             return false
         }
         let route = match.route
-        let head = route.rewrite.head(
+        var head = route.rewrite.head(
             for: request,
             replacing: route.plan.strip ? match.prefix : 0,
             framing: request.body,
             spare: 1_024,
             allocator: self.caller.allocator
         )
-        guard let authorized = self.loop.gateway.authorize(head, route, refused: self.refusedToken) else {
+        guard let authorized = self.loop.gateway.authorize(&head, route, refused: self.refusedToken) else {
             self.passLapsed(route)
             return false
         }

@@ -6,6 +6,9 @@ package struct PassSlot {
     package let account: AccountID
     private let injections: [Injection]
     package private(set) var pass: Pass?
+    /// What each request asks of the pass, apart from it: a copy of the pass costs a count for each of its parts.
+    private var token: TokenMark?
+    private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
     /// An upstream has taken this pass's token.
     package private(set) var isProven = false
@@ -19,19 +22,22 @@ package struct PassSlot {
         // Only for a pass that says something new: a doubled event must not make lines again.
         guard self.pass != pass else { return }
         self.pass = pass
+        self.token = TokenMark(pass)
+        self.usableUntil = pass.usableUntil
         self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
     }
 
     /// - Returns: whether that is news.
     mutating func prove(_ token: TokenMark) -> Bool {
-        guard !self.isProven, let pass = self.pass, TokenMark(pass) == token else { return false }
+        guard !self.isProven, self.token == token else { return false }
         self.isProven = true
         return true
     }
 
     mutating func clear() {
         self.pass = nil
+        self.token = nil
         self.lines = []
     }
 
@@ -41,9 +47,10 @@ package struct PassSlot {
         return pass
     }
 
-    /// The prepared line of the pass, if it may be written at `now`.
-    func line(_ index: Int, at now: BootInstant) -> ByteBuffer? {
-        self.usablePass(at: now) == nil ? nil : self.lines[index]
+    /// The prepared line of the pass and which token set it carries, if that may be written at `now` and is not `refused`.
+    func line(_ index: Int, at now: BootInstant, unless refused: TokenMark?) -> (line: ByteBuffer, token: TokenMark)? {
+        guard let token = self.token, now < self.usableUntil, token != refused else { return nil }
+        return (self.lines[index], token)
     }
 }
 
