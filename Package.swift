@@ -77,6 +77,7 @@ let package = Package(
         .target(name: "CShims"),
         room("TokenModel", uses: ["CShims"]),
         room("LocalFiles", uses: ["TokenModel"]),
+        room("Telemetry", uses: ["TokenModel", logging]),
         room("JSONText"),
         room("HTTPWire", uses: [nioCore]),
         room("OAuth", uses: ["JSONText", "TokenModel"]),
@@ -87,7 +88,7 @@ let package = Package(
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        room("Proxy", uses: ["HTTPWire", "Telemetry", "TokenModel", nioCore, nioPosix]),
         room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
         room(
             "AdminAPI",
@@ -101,8 +102,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel",
-                "TokenRefresh",
+                "AdminAPI", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "Telemetry",
+                "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
                 nioPosix, serviceLifecycle, unixSignals,
             ]
@@ -118,6 +119,7 @@ let package = Package(
         room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage"]),
 
         tests(of: "TokenModel"),
+        tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "OAuth", using: ["TokenModel"]),
@@ -128,7 +130,7 @@ let package = Package(
             of: "TokenRefresh",
             using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
         ),
-        tests(of: "Proxy", using: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        tests(of: "Proxy", using: ["HTTPWire", "TestKit", "Telemetry", "TokenModel", nioCore, nioPosix]),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",
