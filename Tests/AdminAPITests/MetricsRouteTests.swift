@@ -38,7 +38,7 @@ internal import Testing
     }
 
     @Test func `a listener without tokens shows metrics and health`() async throws {
-        try await self.withOpenListener { admin, caller in
+        try await self.withOpenListener { (admin, caller) async throws in
             #expect(try await caller.send(.GET, "/metrics", authorization: nil).body == "a 1\n")
             #expect(try await caller.send(.HEAD, "/metrics", authorization: nil).status == 200)
             #expect(try await caller.send(.GET, "/healthz", authorization: nil).status == 200)
@@ -53,7 +53,7 @@ internal import Testing
         (.POST, "/v1/accounts/alice/refresh"), (.GET, "/"),
     ])
     func `it shows and does nothing else, not even for an admin token`(method: HTTPMethod, path: String) async throws {
-        try await self.withOpenListener { _, caller in
+        try await self.withOpenListener { (_, caller) async throws in
             #expect(try await caller.send(method, path).problem == "not_found")
             #expect(try await caller.send(method, path, authorization: nil).problem == "not_found")
         }

@@ -70,7 +70,11 @@ import TokenModel
         #expect(meter.counts.routes[0][.successful] == 10_000)
 
         let text = Transcript()
-        try await eventually("the loss to be said") { text.add(pipe.read()).contains("log.lost") }
+        try await eventually("the log to be written") {
+            let isIdle = writer.isIdle
+            _ = text.add(pipe.read())
+            return isIdle
+        }
 
         let lines = text.add("").split(separator: "\n")
         let written = lines.count { $0.contains(#""message":"request""#) }

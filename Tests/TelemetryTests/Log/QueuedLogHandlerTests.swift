@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Telemetry
+import TestKit
 import Testing
 
 @Suite struct QueuedLogHandlerTests {

@@ -1,7 +1,7 @@
 import Settings
 import Testing
 
-@Suite struct TelemetryTests {
+@Suite struct WatchingSettingsTests {
     @Test func `without a word of it there is JSON with a line per request, and no metrics listener`() throws {
         let settings = try settings(of: SampleFile().text)
         #expect(settings.log == LogSettings(level: .info, format: .json, access: true))
