@@ -78,6 +78,7 @@ let package = Package(
         .target(name: "CShims"),
         room("TokenModel", uses: ["CShims"]),
         room("LocalFiles", uses: ["TokenModel"]),
+        room("Telemetry", uses: ["TokenModel", logging]),
         room("JSONText"),
         room("HTTPWire", uses: [nioCore]),
         room("OAuth", uses: ["JSONText", "TokenModel"]),
@@ -88,7 +89,7 @@ let package = Package(
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix, nioSSL, nioTLS]),
+        room("Proxy", uses: ["HTTPWire", "Telemetry", "TokenModel", nioCore, nioPosix, nioSSL, nioTLS]),
         room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
         room(
             "AdminAPI",
@@ -103,8 +104,7 @@ let package = Package(
             "martlet",
             uses: [
                 "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings",
-                "TokenModel",
-                "TokenRefresh",
+                "Telemetry", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
                 nioPosix, serviceLifecycle, unixSignals,
             ]
@@ -120,6 +120,7 @@ let package = Package(
         room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage"]),
 
         tests(of: "TokenModel"),
+        tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "OAuth", using: ["TokenModel"]),
@@ -130,7 +131,10 @@ let package = Package(
             of: "TokenRefresh",
             using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
         ),
-        tests(of: "Proxy", using: ["HTTPWire", "TestKit", "TokenModel", nioCore, nioPosix, nioSSL]),
+        tests(
+            of: "Proxy",
+            using: ["HTTPWire", "TestKit", "Telemetry", "TokenModel", nioCore, nioPosix, nioSSL]
+        ),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",

@@ -6,6 +6,8 @@ package struct GatewaySettings: Equatable, Sendable {
     /// Where callers connect; at least one, all on loopback.
     package let listeners: [ListenerSettings]
     package let admin: AdminSettings
+    /// `nil`: metrics are on the admin listener alone.
+    package let metrics: MetricsSettings?
     /// The directory for what the gateway writes. It may not exist yet.
     package let stateDirectory: String
     package let store: StoreSettings

@@ -23,14 +23,17 @@ package struct SettingsSummary: Sendable {
             case .memory: "in memory, all tokens are gone when the process ends"
             }
         let limits = settings.limits
+        let metrics = settings.metrics.map { ["metrics on \($0.address), without a token"] } ?? []
         return [
             "callers connect to \(settings.listeners.map(\.address.description).joined(separator: " and "))",
             "admin on \(settings.admin.address), tokens in \(settings.admin.tokenFile)",
+        ] + metrics + [
             "state in \(settings.stateDirectory)",
             "store \(store)",
             "limits head \(Quantity.text(limits.head)), field \(Quantity.text(limits.field)), fields \(limits.fields),"
                 + " target \(Quantity.text(limits.target)), waiters \(limits.waiters)",
-            "log \(settings.log.level.rawValue) and above as \(settings.log.format.rawValue)",
+            "log \(settings.log.level.rawValue) and above as \(settings.log.format.rawValue)"
+                + (settings.log.access ? ", and a line per request" : ", no line per request"),
             "a stop waits up to \(Quantity.text(settings.shutdownGrace)) for requests in flight",
         ]
     }

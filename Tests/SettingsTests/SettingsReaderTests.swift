@@ -153,7 +153,7 @@ import TokenModel
         #expect(settings.limits.target == 8_192)
         #expect(settings.limits.waiters == 10_000)
         #expect(settings.log.level == .info)
-        #expect(settings.log.format == .text)
+        #expect(settings.log.format == .json)
     }
 
     @Test func `five faults of five kinds come all at once, in the order of the file, each where it stands`() {

@@ -6,6 +6,7 @@ import Testing
         let settings = try settings(
             of: #"""
                 state_dir: /s
+                metrics: { address: "[::]:8082" }
                 listeners: [{ address: 127.0.0.1:8080 }, { address: "[::1]:8080" }]
                 providers:
                   acme:
@@ -43,10 +44,11 @@ import Testing
             summary == """
                 callers connect to 127.0.0.1:8080 and [::1]:8080
                 admin on 127.0.0.1:8081, tokens in /s/admin.token
+                metrics on [::]:8082, without a token
                 state in /s
                 store sqlite at /s/tokens.db, sealed with the key in /s/sealing.key
                 limits head 32KiB, field 16KiB, fields 100, target 8KiB, waiters 10000
-                log info and above as text
+                log info and above as json, and a line per request
                 a stop waits up to 30s for requests in flight
                 providers:
                   acme: issuer https://login.acme.example, tokens from https://login.acme.example/token?…
@@ -64,7 +66,7 @@ import Testing
                   raw: any host / -> http://127.0.0.1:9001/ as alice
                     X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
                 warnings:
-                  martlet.yaml:13:3: accounts.bob: no route uses it
+                  martlet.yaml:14:3: accounts.bob: no route uses it
                 """
         )
         #expect(!summary.contains("canary"))

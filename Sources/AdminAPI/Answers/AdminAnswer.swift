@@ -23,6 +23,14 @@ struct AdminAnswer: Sendable {
         self.body = Self.text(of: content)
     }
 
+    /// Text that is sent as it is.
+    init(_ status: HTTPResponse.Status, text: String, contentType: String) {
+        self.status = status
+        self.contentType = contentType
+        self.fields = [:]
+        self.body = Array(text.utf8)
+    }
+
     var head: HTTPResponse {
         var fields = self.fields
         fields[.contentType] = self.contentType

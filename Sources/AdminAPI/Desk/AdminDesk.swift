@@ -9,14 +9,15 @@ internal import TokenRefresh
 final class AdminDesk: Sendable {
     let engine: RefreshEngine
     let monitor: any GatewayMonitor
-    let door: AdminDoor
+    /// Lets operators in; `nil` where no tokens are asked for, and there is little to see.
+    let door: AdminDoor?
     let limits: AdminLimits
     private let logger: Logger
 
     init(
         engine: RefreshEngine,
         monitor: any GatewayMonitor,
-        door: AdminDoor,
+        door: AdminDoor?,
         limits: AdminLimits,
         logger: Logger
     ) {
@@ -55,8 +56,10 @@ final class AdminDesk: Sendable {
     /// What the request is about, if its sender may ask that.
     private func admit(_ request: Request) async throws(AdminError) -> AdminRoute {
         let route = AdminRoute(path: request.uri.path)
-        if route?.isOpen != true {
-            try await self.door.admit(request.headers[.authorization])
+        if let door = self.door {
+            if route?.isOpen != true { try await door.admit(request.headers[.authorization]) }
+        } else if route?.isServedWithoutTokens != true {
+            throw .noSuchPath
         }
         guard let route else { throw .noSuchPath }
         guard route.methods.contains(request.method) else {
@@ -80,6 +83,9 @@ final class AdminDesk: Sendable {
         case .readiness:
             let vitals = await self.monitor.vitals()
             return AdminAnswer(vitals.isReady ? .ok : .serviceUnavailable, ReadinessAnswer(vitals))
+        case .metrics:
+            let metrics = await self.monitor.metrics()
+            return AdminAnswer(.ok, text: metrics.text, contentType: metrics.contentType)
         case .status:
             let vitals = await self.monitor.vitals()
             return AdminAnswer(.ok, StatusAnswer(vitals, await self.engine.statuses()))

@@ -5,6 +5,7 @@ internal import TokenModel
 enum AdminRoute: Equatable, Sendable {
     case health
     case readiness
+    case metrics
     case status
     case accounts
     case account(AccountID)
@@ -19,6 +20,7 @@ enum AdminRoute: Equatable, Sendable {
         switch segments.count {
         case 1 where segments[0] == "healthz": self = .health
         case 1 where segments[0] == "readyz": self = .readiness
+        case 1 where segments[0] == "metrics": self = .metrics
         case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
         case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
         case 3...4 where segments[0] == "v1" && segments[1] == "accounts":
@@ -36,7 +38,7 @@ enum AdminRoute: Equatable, Sendable {
     /// What may be done with it; `HEAD` goes wherever `GET` does.
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .health, .readiness, .status, .accounts, .account: [.get, .head]
+        case .health, .readiness, .metrics, .status, .accounts, .account: [.get, .head]
         case .tokens: [.put, .delete]
         case .refresh: [.post]
         }
@@ -44,6 +46,9 @@ enum AdminRoute: Equatable, Sendable {
 
     /// Whether anybody may ask.
     var isOpen: Bool { self == .health || self == .readiness }
+
+    /// Whether it is served where no tokens are asked for.
+    var isServedWithoutTokens: Bool { self.isOpen || self == .metrics }
 
     /// The name that a segment says, percent-encoded (RFC 3986 §2.1).
     private static func name(_ segment: Substring) -> String? {

@@ -57,6 +57,30 @@ package final class AdminServer: Service, Sendable {
     ) async throws(AdminServerError) -> AdminServer {
         let door = AdminDoor(tokens, limits: limits, clock: clock, logger: logger)
         let desk = AdminDesk(engine: engine, monitor: monitor, door: door, limits: limits, logger: logger)
+        return try await Self.listen(on: address, desk, as: .admin, limits: limits, logger: logger)
+    }
+
+    /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
+    ///
+    /// The parameters are those of ``listen(on:engine:monitor:tokens:limits:clock:logger:)``.
+    package static func listenForMetrics(
+        on address: AdminAddress,
+        engine: RefreshEngine,
+        monitor: any GatewayMonitor,
+        limits: AdminLimits = AdminLimits(),
+        logger: Logger
+    ) async throws(AdminServerError) -> AdminServer {
+        let desk = AdminDesk(engine: engine, monitor: monitor, door: nil, limits: limits, logger: logger)
+        return try await Self.listen(on: address, desk, as: .metrics, limits: limits, logger: logger)
+    }
+
+    private static func listen(
+        on address: AdminAddress,
+        _ desk: AdminDesk,
+        as role: AdminServerError.Role,
+        limits: AdminLimits,
+        logger: Logger
+    ) async throws(AdminServerError) -> AdminServer {
         let http = Self.connections(to: desk, limits: limits)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
@@ -76,7 +100,7 @@ package final class AdminServer: Service, Sendable {
             )
         } catch {
             try? await loops.shutdownGracefully()
-            throw AdminServerError(listeningOn: address, error)
+            throw AdminServerError(listeningOn: address, as: role, error)
         }
     }
 
@@ -101,7 +125,7 @@ package final class AdminServer: Service, Sendable {
 
     /// From now on only these tokens are let in: for a token file that was read again.
     package func replaceTokens(_ tokens: AdminTokens) {
-        self.desk.door.replaceTokens(tokens)
+        self.desk.door?.replaceTokens(tokens)
     }
 
     private func serve() async {

@@ -24,10 +24,18 @@ package struct AdminServerError: Error, Sendable {
         self.message = message
     }
 
+    /// What a listener is for.
+    enum Role { case admin, metrics }
+
     /// Reads what the system said when a listener was to be opened.
-    init(listeningOn address: AdminAddress, _ cause: any Error) {
-        let attempt = "the admin API can't listen on \(address)"
-        let help = "change admin.address"
+    init(listeningOn address: AdminAddress, as role: Role, _ cause: any Error) {
+        let (subject, key) =
+            switch role {
+            case .admin: ("the admin API", "admin.address")
+            case .metrics: ("the metrics listener", "metrics.address")
+            }
+        let attempt = "\(subject) can't listen on \(address)"
+        let help = "change \(key)"
         guard let cause = cause as? IOError else {
             self.init(.addressUnavailable, "\(attempt): it is not an address; \(help)")
             return

@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// Back to the caller: heads and bodies of answers, and what a lost connection means.
@@ -13,7 +14,9 @@ extension Exchange {
             isRepeatable: !self.kept.isDropped && !self.hasPassedInterim
         )
         if answer.status != 401, let token = self.sentToken { self.loop.accepted(token, slot: route.slot) }
-        switch self.machine.answered(facts) {
+        let judgement = self.machine.answered(facts)
+        self.note(judgement)
+        switch judgement {
         case .pass: self.pass(answer)
         case .passMarkedReplayed: self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
         case .passAndRefresh:
@@ -41,6 +44,7 @@ extension Exchange {
     func pass(_ answer: ResponseHead, extra: StaticString = "") {
         guard let request = self.request else { return }
         self.heldAnswer = nil
+        self.record?.status = answer.status
         // Nothing is sent again from here on.
         self.kept = KeptBody(limit: 0)
         var framing = answer.body
@@ -67,6 +71,7 @@ extension Exchange {
 
     func answerBytes(_ bytes: ByteBuffer) {
         self.lastProgress = self.loop.tick
+        self.record?.bytesOut += bytes.readableBytes
         switch self.answerEncoder.frame(bytes.readableBytes, allocator: self.caller.allocator) {
         case .plain:
             self.caller.write(bytes)

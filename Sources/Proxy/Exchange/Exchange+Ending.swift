@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// How an exchange ends: by an answer of its own, by the last byte, or by force.
@@ -46,6 +47,8 @@ extension Exchange {
             error.route = plan.name
             error.account = plan.account
         }
+        self.record?.status = error.status.code
+        self.record?.error = error.code.rawValue
         // What is no valid request leaves no doubt-free place for the next one to begin.
         let isMalformed = error.code == .badRequest
         let close =
@@ -60,6 +63,7 @@ extension Exchange {
     /// The answer is whole; the next request may begin, or the connection ends.
     func finish(close: Bool) {
         let lingers = !self.isRequestEnded
+        self.record?.isWhole = true
         self.forget()
         if close {
             self.flush()
@@ -84,6 +88,7 @@ extension Exchange {
     }
 
     func forget() {
+        self.count()
         self.request = nil
         self.match = nil
         self.heldAnswer = nil

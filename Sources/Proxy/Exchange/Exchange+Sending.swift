@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// Towards the upstream: a pass, a connection, the head with the token, the body.
@@ -17,6 +18,7 @@ extension Exchange {
             self.connect(route)
         case .replay:
             self.heldAnswer = nil
+            self.record?.replay = .sent
             self.upstream?.discardAnswer(isReusable: self.requestEncoder.isEnded)
             self.upstream = nil
             self.connect(route)
@@ -69,6 +71,7 @@ extension Exchange {
             return false
         }
         self.sentToken = authorized.token
+        self.loop.meter.injected(route: route.number)
         self.machine.sent(onReused: upstream.isReused)
         self.upstream = upstream
         self.lastProgress = self.loop.tick

@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// The shell around ``ExchangeMachine``: it carries a caller's requests, one after the other, to upstream connections
@@ -35,6 +36,8 @@ final class Exchange {
     var lastProgress = Tick.start
     var needsUpstreamFlush = false
     var needsCallerFlush = false
+    /// What is known of the request under way for those who count.
+    var record: RequestRecord?
 
     init(loop: GatewayLoop, caller: CallerHandler) {
         self.loop = loop
@@ -71,6 +74,7 @@ extension Exchange {
         self.interimAnswers = 0
         self.hasPassedInterim = false
         self.hasSentContinue = false
+        self.record = RequestRecord(method: request.method.name, startedAt: .now)
         switch self.loop.gateway.decide(request) {
         case .answer(let error): self.answer(error)
         case .forward(let match): self.begin(match, hasPass: true)
@@ -80,6 +84,8 @@ extension Exchange {
 
     private func begin(_ match: RouteTable.Match, hasPass: Bool) {
         self.match = match
+        self.record?.route = match.route.number
+        self.record?.account = match.route.plan.account
         self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
         switch self.machine.begin(hasPass: hasPass) {
         case .connect: self.connect(match.route)
@@ -89,6 +95,7 @@ extension Exchange {
     }
 
     func requestBytes(_ bytes: ByteBuffer) {
+        self.record?.bytesIn += bytes.readableBytes
         switch self.machine.phase {
         case .sending:
             self.lastProgress = self.loop.tick
@@ -118,6 +125,7 @@ extension Exchange {
         guard self.machine.upstreamFailed() || self.request == nil else { return self.abort() }
         self.releaseUpstream(reusable: false)
         self.isRequestEnded = false
+        if self.record == nil { self.record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now) }
         let code = GatewayError.Code(rawValue: error.code.rawValue) ?? .badRequest
         self.answer(GatewayError(code, "\(error.reason)"))
     }

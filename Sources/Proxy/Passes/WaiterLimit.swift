@@ -9,6 +9,9 @@ package final class WaiterLimit: Sendable {
         self.limit = limit
     }
 
+    /// Places that are taken now.
+    package var taken: Int { self.count.load(ordering: .relaxed) }
+
     /// Takes a place, if there is one.
     package func enter() -> Bool {
         guard self.count.add(1, ordering: .relaxed).newValue <= self.limit else {

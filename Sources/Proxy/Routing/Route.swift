@@ -4,6 +4,8 @@ import NIOCore
 /// A route as an event loop uses it: all that can be made before the first request is made.
 package final class Route: Sendable {
     package let plan: RoutePlan
+    /// Its place in the configuration, counted from 1.
+    package let number: Int
     /// Where the account's slot stands.
     package let slot: Int
     /// Which of the slot's prepared lines this route injects.
@@ -19,8 +21,9 @@ package final class Route: Sendable {
     /// The decoded segments of the path.
     private let segments: [ArraySlice<UInt8>]
 
-    init(_ plan: RoutePlan, slot: Int, line: Int, pool: Int) {
+    init(_ plan: RoutePlan, number: Int, slot: Int, line: Int, pool: Int) {
         self.plan = plan
+        self.number = number
         self.slot = slot
         self.line = line
         self.pool = pool

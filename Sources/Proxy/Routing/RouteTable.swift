@@ -13,7 +13,7 @@ package struct RouteTable: Sendable {
     package init(_ plans: [RoutePlan]) {
         var slots: [(account: AccountID, injections: [Injection])] = []
         var pools: [UpstreamOrigin] = []
-        let routes = plans.map { plan in
+        let routes = plans.enumerated().map { index, plan in
             let slot =
                 slots.firstIndex { $0.account == plan.account }
                 ?? {
@@ -33,7 +33,7 @@ package struct RouteTable: Sendable {
                     pools.append(origin)
                     return pools.count - 1
                 }()
-            return Route(plan, slot: slot, line: line, pool: pool)
+            return Route(plan, number: index + 1, slot: slot, line: line, pool: pool)
         }
         self.routes = routes.sorted { left, right in
             if left.hostName.isEmpty != right.hostName.isEmpty { return right.hostName.isEmpty }

@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// What one event loop owns of the gateway: its tables, its callers, its upstream connections, and who waits for a pass.
@@ -14,6 +15,7 @@ final class GatewayLoop {
     let headLimits: HeadLimits
     let callerTimeouts: CallerTimeouts
     let passTimeout: Duration
+    let meter: LoopMeter
     private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
     private let waiterLimit: WaiterLimit
@@ -39,6 +41,7 @@ final class GatewayLoop {
         headLimits: HeadLimits,
         callerTimeouts: CallerTimeouts,
         passTimeout: Duration,
+        meter: LoopMeter,
         waiterLimit: WaiterLimit,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
@@ -47,6 +50,7 @@ final class GatewayLoop {
         self.headLimits = headLimits
         self.callerTimeouts = callerTimeouts
         self.passTimeout = passTimeout
+        self.meter = meter
         self.waiterLimit = waiterLimit
         self.passes = passes
         self.passRequests = passRequests
@@ -67,6 +71,15 @@ final class GatewayLoop {
         // An exchange that is ended may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
         for pool in self.pools { pool.sweep() }
+        self.meter.handOn()
+    }
+
+    /// What was counted here so far, and the connections there are now.
+    var traffic: TrafficCounts {
+        var counts = self.meter.counts
+        counts.downstreamConnections = self.callers.count
+        counts.upstreamConnections = self.pools.reduce(0) { $0 + $1.count }
+        return counts
     }
 }
 
@@ -169,6 +182,7 @@ extension GatewayLoop {
         for caller in Array(self.callers) { caller.closeNow() }
         for pool in self.pools { pool.closeIdle() }
         self.sweeping?.cancel()
+        self.meter.close()
         self.drained?.succeed()
     }
 }

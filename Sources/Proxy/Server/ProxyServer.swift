@@ -2,6 +2,7 @@ import HTTPWire
 import NIOCore
 import NIOPosix
 import Synchronization
+package import Telemetry
 package import TokenModel
 
 #if canImport(Glibc)
@@ -21,8 +22,12 @@ package final class ProxyServer: Sendable {
     /// Whether the event loops still take tasks; held while one is given.
     private let takesTasks = Mutex(true)
     private let isShuttingDown = Atomic(false)
+    private let waiterLimit: WaiterLimit
+    /// What the loops had counted when they were last asked: after their end it is all that there is.
+    private let lastTraffic: Mutex<TrafficCounts>
 
-    package init(_ plan: ProxyPlan, passes: any PassSource) async {
+    /// - Parameter accessLog: takes a line per request; `nil` writes none.
+    package init(_ plan: ProxyPlan, passes: any PassSource, accessLog: LogWriter? = nil) async {
         self.plan = plan
         self.passes = passes
         let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.eventLoops)
@@ -31,6 +36,9 @@ package final class ProxyServer: Sendable {
         self.passRequests = passRequests
         let table = RouteTable(plan.routes)
         let waiterLimit = WaiterLimit(plan.waiters)
+        self.waiterLimit = waiterLimit
+        let routes = plan.routes.map(\.name)
+        self.lastTraffic = Mutex(TrafficCounts(routes: routes.count))
         var loops: [NIOLoopBound<GatewayLoop>] = []
         for eventLoop in group.makeIterator() {
             let loop = eventLoop.submit {
@@ -40,6 +48,7 @@ package final class ProxyServer: Sendable {
                     headLimits: plan.headLimits,
                     callerTimeouts: plan.callerTimeouts,
                     passTimeout: plan.passTimeout,
+                    meter: LoopMeter(routes: routes, log: accessLog),
                     waiterLimit: waiterLimit,
                     passes: passes,
                     passRequests: passRequests.continuation
@@ -144,6 +153,27 @@ package final class ProxyServer: Sendable {
         }
     }
 
+    /// What all loops have counted so far, and the connections there are.
+    package func traffic() async -> TrafficCounts {
+        var answers: [EventLoopFuture<TrafficCounts>] = []
+        self.ifLoopsRun {
+            answers = self.loops.map { loop in loop.eventLoop.submit { loop.value.traffic } }
+        }
+        var sum = TrafficCounts(routes: self.plan.routes.count)
+        var isWhole = !answers.isEmpty
+        for answer in answers {
+            // It fails where the loop has ended in the meantime.
+            if let counts = try? await answer.get() { sum.add(counts) } else { isWhole = false }
+        }
+        return self.lastTraffic.withLock { last in
+            if isWhole { last = sum }
+            return last
+        }
+    }
+
+    /// Requests that wait for passes now.
+    package var waiterCount: Int { self.waiterLimit.taken }
+
     /// Whoever gives passes may outlive the loops.
     private func ifLoopsRun(_ give: () -> Void) {
         self.takesTasks.withLock { takesTasks in
@@ -174,6 +204,7 @@ package final class ProxyServer: Sendable {
             return first
         }
         self.passRequests.continuation.finish()
+        _ = await self.traffic()
         self.takesTasks.withLock { $0 = false }
         try? await self.group.shutdownGracefully()
         return drained

@@ -11,7 +11,7 @@ final class UpstreamPool {
     private unowned let loop: GatewayLoop
     private var idle: [UpstreamHandler] = []
     /// Connections that have joined and are not gone, and those being dialled.
-    private var count = 0
+    private(set) var count = 0
     private var waiting = CircularBuffer<Place>()
 
     /// A request's place in the queue.

@@ -2,11 +2,11 @@ internal import TokenModel
 
 /// The keys of the whole file.
 enum RootKey: String, Vocabulary {
-    case listeners, admin, store, providers, accounts, routes, limits, log
+    case listeners, admin, metrics, store, providers, accounts, routes, limits, log
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
 
-    static let later = ["metrics", "replica", "callers", "webhook"]
+    static let later = ["replica", "callers", "webhook"]
 }
 
 extension GatewaySettings {
@@ -26,6 +26,8 @@ extension GatewaySettings {
 
         self.listeners = listeners
         self.admin = AdminSettings(section.section(.admin, of: AdminKey.self), state: state, besides: listeners)
+        let admin = self.admin
+        self.metrics = section.read(.metrics) { MetricsSettings($0, besides: listeners, admin) }
         self.stateDirectory = state
         self.store = StoreSettings(section.section(.store, of: StoreKey.self), state: state)
         self.shutdownGrace = section.read(.shutdownGrace) { $0.duration(in: .zero ... .hours(1)) } ?? .seconds(30)

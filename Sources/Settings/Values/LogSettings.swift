@@ -3,8 +3,16 @@ package struct LogSettings: Equatable, Sendable {
     /// The least important that is written.
     package enum Level: String, Sendable, CaseIterable { case trace, debug, info, warning, error }
 
-    package enum Format: String, Sendable, CaseIterable { case text }
+    package enum Format: String, Sendable, CaseIterable { case json, text }
 
     package let level: Level
     package let format: Format
+    /// A line per request.
+    package let access: Bool
+
+    package init(level: Level, format: Format, access: Bool) {
+        self.level = level
+        self.format = format
+        self.access = access
+    }
 }

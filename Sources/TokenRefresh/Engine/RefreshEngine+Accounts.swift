@@ -159,7 +159,7 @@ extension RefreshEngine {
         self.settle(served)
     }
 
-    private func knownStatus(of account: AccountID) -> AccountStatus? {
+    func knownStatus(of account: AccountID) -> AccountStatus? {
         let now = self.timepiece.now.boot
         return self.state.withLock { state in
             state.desks[account].map { desk in

@@ -5,6 +5,7 @@ internal import NIOPosix
 internal import ProviderClient
 internal import Proxy
 internal import Settings
+internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
@@ -14,14 +15,28 @@ internal import TokenStorageSQLite
 ///
 /// Whatever can keep it from starting (a key that does not fit, a busy port) does so here, before anything runs.
 enum Assembly {
-    static func assemble(_ settings: GatewaySettings, logger: Logger) async throws(CommandFailure) -> RunningGateway {
+    static func assemble(
+        _ settings: GatewaySettings,
+        log: LogWriter,
+        logger: Logger
+    ) async throws(CommandFailure) -> RunningGateway {
         let startedAt = Timepiece.system.now.wall
         let boot = BootID.random()
         try StateDirectory.make(settings.stateDirectory)
-        let store = try await Self.openStore(settings.store, logger: logger)
+        let metrics = ProgramMetrics(settings)
+        let store = try await Self.openStore(settings.store, metrics, logger: logger)
         let providers = try await Self.providers(settings, logger: logger)
         do throws(CommandFailure) {
-            return try await Self.assemble(settings, store, providers, boot: boot, startedAt: startedAt, logger: logger)
+            return try await Self.assemble(
+                settings,
+                store,
+                providers,
+                metrics,
+                boot: boot,
+                startedAt: startedAt,
+                log: log,
+                logger: logger
+            )
         } catch {
             for provider in providers.values { await provider.shutDown() }
             throw error
@@ -30,17 +45,23 @@ enum Assembly {
 
     private static func assemble(
         _ settings: GatewaySettings,
-        _ store: OpenedStore,
+        _ store: Store,
         _ providers: [ProviderID: HTTPTokenEndpoint],
+        _ metrics: ProgramMetrics,
         boot: BootID,
         startedAt: WallTime,
+        log: LogWriter,
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
         let passes = EnginePasses()
-        let proxy = await ProxyServer(try ProxyPlan(settings, eventLoops: EventLoopCount.standard), passes: passes)
+        let proxy = await ProxyServer(
+            try ProxyPlan(settings, eventLoops: EventLoopCount.standard),
+            passes: passes,
+            accessLog: settings.log.access ? log : nil
+        )
         let engine = RefreshEngine(
-            plans: Self.accountPlans(settings, providers),
-            vault: store.accounts,
+            plans: Self.accountPlans(settings, providers, metrics.refreshes),
+            vault: store.opened.accounts,
             boot: boot,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
@@ -52,37 +73,62 @@ enum Assembly {
             boot: boot,
             startedAt: startedAt,
             driver: settings.store.driver,
-            store: store.store,
-            listeners: callers
+            store: store.opened.store,
+            listeners: callers,
+            proxy: proxy,
+            engine: engine,
+            counts: metrics
         )
         let admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
+        let metricsServer: AdminServer?
+        do throws(CommandFailure) {
+            metricsServer = try await Self.listen(settings.metrics, engine: engine, monitor: monitor, logger: logger)
+        } catch {
+            // A listener must be let go of in order.
+            admin.stop()
+            try? await admin.run()
+            throw error
+        }
         return RunningGateway(
             callers: callers.map { "http://\($0)" },
             proxy: proxy,
             engine: engine,
             admin: admin,
+            metrics: metricsServer,
             providers: Array(providers.values),
-            closeStore: { await (store.store as? SQLiteTokenStore)?.close() },
+            closeStore: store.close,
             grace: settings.shutdownGrace,
             logger: logger
         )
     }
 
-    private static func openStore(_ settings: StoreSettings, logger: Logger) async throws(CommandFailure) -> OpenedStore
-    {
+    /// A store and how it is closed.
+    private struct Store {
+        let opened: OpenedStore
+        let close: @Sendable () async -> Void
+    }
+
+    private static func openStore(
+        _ settings: StoreSettings,
+        _ metrics: ProgramMetrics,
+        logger: Logger
+    ) async throws(CommandFailure) -> Store {
         switch settings {
         case .memory:
             logger.warning("the memory store keeps no token past the end of this process")
             do throws(StoreError) {
                 let keys = GivenKeyRing(KeyRing(current: .random()), name: "this process")
-                return try await OpenedStore.open(MemoryTokenStore(), keys: keys)
+                let opened = try await OpenedStore.open(metrics.timing(MemoryTokenStore()), keys: keys)
+                return Store(opened: opened, close: {})
             } catch {
                 throw CommandFailure(error, store: "in memory")
             }
         case .sqlite(let path, let sealingKeyFile):
             do throws(StoreError) {
                 let keys = KeyRingFile(path: sealingKeyFile, isMadeWhenMissing: true)
-                return try await OpenedStore.open(try await SQLiteTokenStore.open(at: path), keys: keys)
+                let store = try await SQLiteTokenStore.open(at: path)
+                let opened = try await OpenedStore.open(metrics.timing(store), keys: keys)
+                return Store(opened: opened, close: { await store.close() })
             } catch {
                 throw CommandFailure(error, store: path)
             }
@@ -124,7 +170,8 @@ enum Assembly {
 
     private static func accountPlans(
         _ settings: GatewaySettings,
-        _ providers: [ProviderID: HTTPTokenEndpoint]
+        _ providers: [ProviderID: HTTPTokenEndpoint],
+        _ refreshes: RefreshMeter
     ) -> [AccountPlan] {
         settings.accounts.compactMap { account in
             guard let endpoint = providers[account.provider],
@@ -133,7 +180,7 @@ enum Assembly {
             return AccountPlan(
                 account: account.id,
                 provider: account.provider,
-                endpoint: endpoint,
+                endpoint: MeteredTokenEndpoint(provider: account.provider, endpoint: endpoint, meter: refreshes),
                 scopes: account.scopes,
                 defaultLifetime: provider.defaultLifetime
             )
@@ -166,6 +213,26 @@ enum Assembly {
                 engine: engine,
                 monitor: monitor,
                 tokens: tokens,
+                limits: AdminLimits(stopGrace: .seconds(5)),
+                logger: logger
+            )
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    private static func listen(
+        _ settings: MetricsSettings?,
+        engine: RefreshEngine,
+        monitor: ProgramMonitor,
+        logger: Logger
+    ) async throws(CommandFailure) -> AdminServer? {
+        guard let settings else { return nil }
+        do throws(AdminServerError) {
+            return try await AdminServer.listenForMetrics(
+                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
+                engine: engine,
+                monitor: monitor,
                 limits: AdminLimits(stopGrace: .seconds(5)),
                 logger: logger
             )

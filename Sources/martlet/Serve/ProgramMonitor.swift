@@ -1,5 +1,7 @@
 internal import AdminAPI
 internal import Glibc
+internal import Proxy
+internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
@@ -12,6 +14,9 @@ struct ProgramMonitor: GatewayMonitor {
     let store: any TokenStore
     /// Where callers connect; all were bound before the admin API was opened.
     let listeners: [String]
+    let proxy: ProxyServer
+    let engine: RefreshEngine
+    let counts: ProgramMetrics
 
     func vitals() async -> GatewayVitals {
         let isOpen: Bool
@@ -26,6 +31,11 @@ struct ProgramMonitor: GatewayMonitor {
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: true) }
         )
+    }
+
+    func metrics() async -> MetricsText {
+        let report = await self.counts.report(of: self.proxy, self.engine)
+        return MetricsText(contentType: MetricsReport.contentType, text: report.text)
     }
 
     private static let hostName: String = {

@@ -14,6 +14,8 @@ struct RunningGateway {
     let proxy: ProxyServer
     let engine: RefreshEngine
     let admin: AdminServer
+    /// Where metrics and health are served without tokens; `nil` where that is not wanted.
+    let metrics: AdminServer?
     let providers: [HTTPTokenEndpoint]
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
@@ -25,13 +27,13 @@ struct RunningGateway {
     ///
     /// - Parameter announce: called when signals are heeded and callers served.
     func run(_ announce: @escaping @Sendable () -> Void) async throws {
+        let engine = EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore)
+        let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
+        let callers: [any Service] = [
+            CallerService(proxy: self.proxy, grace: self.grace), Announcement(announce: announce),
+        ]
         var configuration = ServiceGroupConfiguration(
-            services: [
-                EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore),
-                self.admin,
-                CallerService(proxy: self.proxy, grace: self.grace),
-                Announcement(announce: announce),
-            ],
+            services: [engine] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )

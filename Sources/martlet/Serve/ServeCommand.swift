@@ -3,6 +3,9 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Logging
 internal import Settings
+internal import Telemetry
+internal import TokenModel
+internal import TokenRefresh
 
 /// `martlet serve`: the gateway itself, until it is told to stop.
 struct ServeCommand: AsyncParsableCommand {
@@ -25,12 +28,30 @@ struct ServeCommand: AsyncParsableCommand {
         DescriptorLimit.raise()
         Hangup.ignore()
         let settings = try self.settings()
-        let logger = Self.startLogging(settings.log)
+        let log = Self.startLog(settings.log)
+        do {
+            try await Self.serve(settings, log)
+        } catch {
+            await Self.end(log)
+            throw error
+        }
+        await Self.end(log)
+    }
+
+    /// What the log's reader does not take by then is lost, and the program ends all the same.
+    private static func end(_ log: LogWriter) async {
+        _ = await log.close(within: .seconds(2))
+    }
+
+    private static func serve(_ settings: GatewaySettings, _ log: LogWriter) async throws {
+        let logger = Logger(label: "martlet")
         for warning in settings.warnings {
             logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
-        let gateway = try await Assembly.assemble(settings, logger: logger)
-        let addresses = "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)"
+        let gateway = try await Assembly.assemble(settings, log: log, logger: logger)
+        let metrics = gateway.metrics.map { ", metrics: http://\($0.address)" } ?? ""
+        let addresses =
+            "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)\(metrics)"
         try await gateway.run { Console.announce("martlet serves \(addresses)") }
     }
 
@@ -44,7 +65,8 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    private static func startLogging(_ settings: LogSettings) -> Logger {
+    /// From here on nothing that is logged waits for whoever reads it.
+    private static func startLog(_ settings: LogSettings) -> LogWriter {
         let level: Logger.Level =
             switch settings.level {
             case .trace: .trace
@@ -53,11 +75,14 @@ struct ServeCommand: AsyncParsableCommand {
             case .warning: .warning
             case .error: .error
             }
-        LoggingSystem.bootstrap { label in
-            var handler = StreamLogHandler.standardError(label: label)
-            handler.logLevel = level
-            return handler
-        }
-        return Logger(label: "martlet")
+        let format: LogFormat =
+            switch settings.format {
+            case .json: .json
+            case .text: .text
+            }
+        let time: @Sendable () -> WallTime = { Timepiece.system.now.wall }
+        let writer = LogWriter(to: .standardError, format: format) { LogClock(now: time(), bootNow: .now) }
+        LoggingSystem.bootstrap { _ in QueuedLogHandler(writer, level: level, clock: time) }
+        return writer
     }
 }

@@ -115,6 +115,8 @@ final class ScriptedMonitor: GatewayMonitor {
     }
 
     func vitals() async -> GatewayVitals { self.current.withLock { $0 } }
+
+    func metrics() async -> MetricsText { MetricsText(contentType: "text/plain; version=0.0.4", text: "a 1\n") }
 }
 
 /// A store in memory that can be taken away.

@@ -6,18 +6,28 @@ import Testing
 final class Gateway: Sendable {
     let callers: String
     let admin: String
+    /// Where metrics are served without a token.
+    let metrics: String
     let program: Program
     private let directory: TemporaryDirectory
 
     /// - Parameters:
     ///   - provider: further lines of the provider's section.
     ///   - route: further lines of the route's section.
-    init(_ mock: Mock, in directory: TemporaryDirectory, provider: String = "", route: String = "") async throws {
+    ///   - log: a path where the log goes instead of a file of the program's.
+    init(
+        _ mock: Mock,
+        in directory: TemporaryDirectory,
+        provider: String = "",
+        route: String = "",
+        log: String? = nil
+    ) async throws {
         self.directory = directory
         try Self.configure(mock.address, in: directory, provider: provider, route: route)
-        self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+        self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory, errors: log)
         self.callers = try await self.program.address(behind: "callers: ")
         self.admin = try await self.program.address(behind: "admin: ")
+        self.metrics = try await self.program.address(behind: "metrics: ")
     }
 
     /// Writes a `martlet.yaml` and its client secret.
@@ -33,6 +43,7 @@ final class Gateway: Sendable {
         let text = """
             listeners: [{ address: 127.0.0.1:0 }]
             admin: { address: 127.0.0.1:0 }
+            metrics: { address: 127.0.0.1:0 }
             state_dir: \(directory.path(of: "state"))
             log: { level: trace }
             providers:
@@ -80,6 +91,17 @@ final class Gateway: Sendable {
         )
         try #require(outcome.exitCode == 0, "\(outcome.errors)")
         return outcome.output
+    }
+
+    /// The lines of `/metrics` that are samples.
+    func samples() async throws -> Set<String> {
+        let outcome = try await Program.run(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-fsS", "\(self.metrics)/metrics"],
+            in: self.directory
+        )
+        try #require(outcome.exitCode == 0, "\(outcome.errors)")
+        return Set(outcome.output.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init))
     }
 
     /// The status codes of `count` requests that are all sent at once.

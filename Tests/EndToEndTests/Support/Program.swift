@@ -16,10 +16,18 @@ final class Program: Sendable {
     private let errors: String
 
     /// Starts `name` (a product of the package, or a path) with its output going to files in `directory`.
-    init(_ name: String, _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil) throws {
+    ///
+    /// - Parameter errors: a path where standard error goes instead.
+    init(
+        _ name: String,
+        _ arguments: [String],
+        in directory: TemporaryDirectory,
+        input: String? = nil,
+        errors: String? = nil
+    ) throws {
         let run = "\(UInt64.random(in: .min ... .max))"
         self.output = directory.path(of: "\(run).out")
-        self.errors = directory.path(of: "\(run).err")
+        self.errors = errors ?? directory.path(of: "\(run).err")
         if let input { try directory.write(Array(input.utf8), to: "\(run).in") }
         self.process = try ChildProcess(
             name.contains("/") ? name : Self.path(of: name),
@@ -51,6 +59,9 @@ final class Program: Sendable {
     ) async throws -> Outcome {
         try await Program(name, arguments, in: directory, input: input).ended(within: limit)
     }
+
+    /// `nil` while it runs.
+    var exitCode: Int32? { self.process.endedWith }
 
     var isRunning: Bool { self.process.endedWith == nil }
 

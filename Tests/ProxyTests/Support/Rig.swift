@@ -1,6 +1,7 @@
 import HTTPWire
 import NIOCore
 import Proxy
+import Telemetry
 import TokenModel
 
 /// A gateway in this process, an upstream behind it and a source of passes, all played by a test.
@@ -24,6 +25,7 @@ struct Rig: Sendable {
         var speaksTLS = false
         /// The pass that is there from the start.
         var pass: Pass? = .sample()
+        var accessLog: LogWriter?
         /// The routes, for an upstream at a port.
         var routes: (Int) -> [RoutePlan] = { [.sample(port: $0)] }
     }
@@ -80,7 +82,8 @@ func withRig<Result>(
             passTimeout: setup.passTimeout,
             eventLoops: setup.eventLoops
         ),
-        passes: passes
+        passes: passes,
+        accessLog: setup.accessLog
     )
     let running = Task { await server.run() }
     let outcome: Swift.Result<Result, any Error>

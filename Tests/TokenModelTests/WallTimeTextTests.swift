@@ -1,7 +1,6 @@
-internal import AdminAPI
-internal import Foundation
-internal import Testing
-internal import TokenModel
+import Foundation
+import Testing
+import TokenModel
 
 @Suite struct WallTimeTextTests {
     @Test(

@@ -1,5 +1,3 @@
-package import TokenModel
-
 extension WallTime {
     /// The moment in UTC with milliseconds, `2026-11-19T08:30:00.250Z` (RFC 3339 §5.6). A year has four digits there:
     /// moments before year 0 and after year 9999 are shown as the first and last there are.

@@ -1,0 +1,44 @@
+/// One event loop's way to the access log: gathers requests, and hands them on by the batch.
+///
+/// The loop never waits: where the log is just being looked at by another thread, the batch waits here, and past a bound
+/// requests are left out and counted.
+final class AccessLane {
+    private static let batch = 64
+    private static let bound = 1_024
+
+    private let log: LogWriter
+    private let routes: [String]
+    private var pending: [RequestRecord] = []
+    private var lost = 0
+    private var isClosing = false
+
+    init(to log: LogWriter, routes: [String]) {
+        self.log = log
+        self.routes = routes
+    }
+
+    func append(_ record: RequestRecord) {
+        guard self.pending.count < Self.bound else {
+            self.lost += 1
+            return
+        }
+        if self.pending.isEmpty { self.pending.reserveCapacity(Self.batch) }
+        self.pending.append(record)
+        if self.pending.count.isMultiple(of: Self.batch) || self.isClosing { self.handOn() }
+    }
+
+    /// Hands on what is here, if the log can be had without waiting.
+    func handOn() {
+        guard !self.pending.isEmpty || self.lost > 0 else { return }
+        let batch = AccessBatch(records: self.pending, routes: self.routes, lost: self.lost)
+        guard self.log.take(batch, waiting: self.isClosing) else { return }
+        self.pending = []
+        self.lost = 0
+    }
+
+    /// Hands on what is here, and from now on each request at once.
+    func close() {
+        self.isClosing = true
+        self.handOn()
+    }
+}

@@ -1,0 +1,25 @@
+import TokenModel
+
+/// A request as a line of the log. It has no path, no query, no field and no token of the request.
+struct AccessLine {
+    let record: RequestRecord
+    let routes: [String]
+    /// Tells boot time as wall time.
+    let clock: LogClock
+
+    func write(to text: inout LineText) {
+        let record = self.record
+        text.begin(at: self.clock.wallTime(of: record.endedAt), level: "info", message: "request")
+        text.add("http.method", "\(record.method)")
+        if self.routes.indices.contains(record.route - 1) { text.add("route.name", self.routes[record.route - 1]) }
+        if let account = record.account { text.add("account.name", account.rawValue) }
+        if record.status > 0 { text.add("http.status", Int64(record.status)) }
+        text.addMilliseconds("duration_ms", nanoseconds: record.duration.clampedNanoseconds)
+        text.add("bytes_in", Int64(record.bytesIn))
+        text.add("bytes_out", Int64(record.bytesOut))
+        text.add("replayed", record.isReplayed)
+        if let error = record.error { text.add("error.code", error) }
+        if !record.isWhole { text.add("aborted", true) }
+        text.end()
+    }
+}

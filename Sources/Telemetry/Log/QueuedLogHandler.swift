@@ -1,0 +1,77 @@
+package import Logging
+package import TokenModel
+
+/// Hands what is logged to a ``LogWriter`` as finished lines. Logging costs the making of the line, and never waits for
+/// whoever reads the log.
+package struct QueuedLogHandler: LogHandler {
+    private let writer: LogWriter
+    private let clock: @Sendable () -> WallTime
+    package var metadata: Logger.Metadata = [:]
+    package var metadataProvider: Logger.MetadataProvider?
+    package var logLevel: Logger.Level
+
+    package init(_ writer: LogWriter, level: Logger.Level, clock: @escaping @Sendable () -> WallTime) {
+        self.writer = writer
+        self.logLevel = level
+        self.clock = clock
+    }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.metadata[key] }
+        set { self.metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        var facts = self.metadata
+        if let more = self.metadataProvider?.get() { facts.merge(more) { _, new in new } }
+        if let more = event.metadata { facts.merge(more) { _, new in new } }
+        var text = LineText(self.writer.format)
+        text.begin(at: self.clock(), level: event.level.rawValue, message: "\(event.message)")
+        // What an error says of itself may hold what it failed on.
+        if let error = event.error { text.add("error.type", "\(type(of: error))") }
+        for (key, value) in facts.sorted(by: { $0.key < $1.key }) { text.add(key, value) }
+        text.end()
+        self.writer.take(text.take())
+    }
+}
+
+extension LineText {
+    mutating func add(_ key: String, _ value: Logger.MetadataValue) {
+        switch value {
+        case .string(let text): self.add(key, text)
+        case .stringConvertible(let number as Int): self.add(key, Int64(number))
+        case .stringConvertible(let flag as Bool): self.add(key, flag)
+        case .stringConvertible(let other): self.add(key, "\(other)")
+        case .dictionary, .array:
+            var json: [UInt8] = []
+            json.append(value)
+            self.add(key, json: json)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a value as JSON.
+    fileprivate mutating func append(_ value: Logger.MetadataValue) {
+        switch value {
+        case .string(let text): self.appendQuoted(text)
+        case .stringConvertible(let other): self.appendQuoted("\(other)")
+        case .array(let values):
+            self.append(UInt8(ascii: "["))
+            for (index, value) in values.enumerated() {
+                if index > 0 { self.append(UInt8(ascii: ",")) }
+                self.append(value)
+            }
+            self.append(UInt8(ascii: "]"))
+        case .dictionary(let values):
+            self.append(UInt8(ascii: "{"))
+            for (index, (key, value)) in values.sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { self.append(UInt8(ascii: ",")) }
+                self.appendQuoted(key)
+                self.append(UInt8(ascii: ":"))
+                self.append(value)
+            }
+            self.append(UInt8(ascii: "}"))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+package import TokenModel
+
+/// All metrics of one moment. Every label comes from the configuration or from this program.
+package struct MetricsReport: Sendable {
+    /// Accounts of one provider in one state, as the admin API names it.
+    package struct Accounts: Sendable {
+        package let provider: ProviderID
+        package let state: String
+        package let count: Int
+
+        package init(provider: ProviderID, state: String, count: Int) {
+            self.provider = provider
+            self.state = state
+            self.count = count
+        }
+    }
+
+    /// Of the program.
+    package let version: String
+    /// Names, in the order of the configuration.
+    package let routes: [String]
+    /// Over all event loops.
+    package let traffic: TrafficCounts
+    /// Requests that wait for a token.
+    package let waiters: Int
+    package let accounts: [Accounts]
+    package let refreshes: [RefreshMeter.Provider]
+    package let store: [(operation: String, durations: DurationCounts)]
+
+    package init(
+        version: String,
+        routes: [String],
+        traffic: TrafficCounts,
+        waiters: Int,
+        accounts: [Accounts],
+        refreshes: [RefreshMeter.Provider],
+        store: [(operation: String, durations: DurationCounts)]
+    ) {
+        self.version = version
+        self.routes = routes
+        self.traffic = traffic
+        self.waiters = waiters
+        self.accounts = accounts
+        self.refreshes = refreshes
+        self.store = store
+    }
+
+    /// What ``text`` is, for whoever sends it.
+    package static let contentType = PrometheusText.contentType
+
+    /// As Prometheus reads it.
+    package var text: String {
+        var text = PrometheusText()
+        self.describeRequests(in: &text)
+        self.describeTokens(in: &text)
+        text.begin("martlet_store_duration_seconds", .histogram, "How long calls of the token store took.")
+        for (operation, durations) in self.store { text.sample(["operation": operation], durations) }
+        text.begin("martlet_connections", .gauge, "Open connections, of callers (downstream) and to upstreams.")
+        text.sample(["side": "downstream"], self.traffic.downstreamConnections)
+        text.sample(["side": "upstream"], self.traffic.upstreamConnections)
+        text.begin("martlet_build_info", .gauge, "Always 1; which version this is.")
+        text.sample(["version": self.version], 1)
+        return text.text
+    }
+
+    /// With the name of each; requests that no route matched come first, under an empty name.
+    private var namedRoutes: [(String, RouteCounts)] {
+        Array(zip([""] + self.routes, self.traffic.routes))
+    }
+
+    private func describeRequests(in text: inout PrometheusText) {
+        text.begin(
+            "martlet_requests_total",
+            .counter,
+            "Requests that are over, by the class of the answer's status; none: the caller got no answer."
+        )
+        for (route, counts) in self.namedRoutes {
+            for statusClass in StatusClass.allCases {
+                text.sample(["route": route, "status_class": statusClass.label], counts[statusClass])
+            }
+        }
+        text.begin(
+            "martlet_request_duration_seconds",
+            .histogram,
+            "From a request's head to the end of its answer, the caller's own pace included."
+        )
+        for (route, counts) in self.namedRoutes { text.sample(["route": route], counts.durations) }
+        let routes = self.namedRoutes.dropFirst()
+        text.begin("martlet_injections_total", .counter, "Request heads that left for an upstream with a token.")
+        for (route, counts) in routes { text.sample(["route": route], counts.injections) }
+        text.begin("martlet_replays_total", .counter, "Requests whose token an upstream called dead, by what followed.")
+        for (route, counts) in routes {
+            for outcome in ReplayOutcome.allCases {
+                text.sample(["route": route, "outcome": outcome.label], counts[outcome])
+            }
+        }
+    }
+
+    private func describeTokens(in text: inout PrometheusText) {
+        text.begin("martlet_refreshes_total", .counter, "Token requests to providers, by what the answer meant.")
+        for provider in self.refreshes {
+            for (outcome, count) in provider.outcomes {
+                text.sample(["provider": provider.id.rawValue, "outcome": outcome], count)
+            }
+        }
+        text.begin("martlet_refresh_duration_seconds", .histogram, "How long token requests to providers took.")
+        for provider in self.refreshes { text.sample(["provider": provider.id.rawValue], provider.durations) }
+        text.begin("martlet_refresh_waiters", .gauge, "Requests that wait for a token.")
+        text.sample([:], self.waiters)
+        text.begin("martlet_accounts", .gauge, "Accounts of the configuration, by state.")
+        for accounts in self.accounts {
+            text.sample(["provider": accounts.provider.rawValue, "state": accounts.state], accounts.count)
+        }
+    }
+}

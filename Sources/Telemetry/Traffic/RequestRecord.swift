@@ -1,0 +1,60 @@
+package import TokenModel
+
+/// One request as it is counted and logged: facts of the gateway's own, and nothing that the caller wrote.
+package struct RequestRecord: Sendable {
+    /// When its head was whole.
+    package let startedAt: BootInstant
+    /// When its exchange was over.
+    package internal(set) var endedAt: BootInstant
+    /// One of the methods the gateway knows, or a word for all others.
+    package let method: StaticString
+    /// The route's place in the configuration, counted from 1; 0 where no route matched.
+    package var route = 0
+    package var account: AccountID?
+    /// Of the answer that the caller got; 0 where it got none.
+    package var status = 0
+    /// The code of an answer of the gateway's own; `nil` for an upstream's.
+    package var error: String?
+    /// Of the request's body, as far as it was read.
+    package var bytesIn = 0
+    /// Of the upstream's answer's body, as far as it was passed on.
+    package var bytesOut = 0
+    package var replay = Replay.none
+    /// The caller was sent all of the answer.
+    package var isWhole = false
+
+    package init(method: StaticString, startedAt: BootInstant) {
+        self.method = method
+        self.startedAt = startedAt
+        self.endedAt = startedAt
+    }
+
+    /// From the whole head to the end.
+    package var duration: Duration { self.startedAt.duration(to: self.endedAt) }
+}
+
+extension RequestRecord {
+    /// How far a request got with a dead token.
+    package enum Replay: Sendable {
+        /// No upstream called its token dead.
+        case none
+        /// The answer is held back while the account is refreshed.
+        case held
+        /// The request was sent again with a newer token.
+        case sent
+        /// And an upstream took that.
+        case answered
+        /// And an upstream called that dead too.
+        case refused
+        /// The request's body was gone: the answer went on to the caller.
+        case impossible
+    }
+
+    /// Whether it was sent again after a dead token.
+    package var isReplayed: Bool {
+        switch self.replay {
+        case .sent, .answered, .refused: true
+        case .none, .held, .impossible: false
+        }
+    }
+}

@@ -1,0 +1,41 @@
+internal import Synchronization
+package import TokenModel
+
+/// What is counted of the accounts.
+extension RefreshEngine {
+    /// How many of the configuration's accounts are in which state, by provider. States without an account are there
+    /// with 0; an account that could not be read yet is in none.
+    ///
+    /// Records are read only where nothing else keeps what is known up to date, and no longer than for about a second,
+    /// or one call of a store that is away.
+    package func accountCounts() async -> [ProviderID: [AccountStatus.State: Int]] {
+        let none = Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, 0) })
+        let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
+        var counts: [ProviderID: [AccountStatus.State: Int]] = [:]
+        for plan in self.plans.values {
+            let now = self.timepiece.now.boot
+            if now < deadline, self.knowsLittle(of: plan.account, now: now) { await self.look(at: plan.account) }
+            if counts[plan.provider] == nil { counts[plan.provider] = none }
+            guard self.hasSeen(plan.account), let status = self.knownStatus(of: plan.account) else { continue }
+            counts[plan.provider]?[status.state, default: 0] += 1
+        }
+        return counts
+    }
+
+    /// Whether the record was never seen, or was seen a while ago and is not read again now and then, as it is while its
+    /// account has a pass.
+    private func knowsLittle(of account: AccountID, now: BootInstant) -> Bool {
+        self.state.withLock { state in
+            guard let desk = state.desks[account], !desk.hasAnnouncedPass else { return false }
+            guard let sight = desk.sight else { return true }
+            return sight.readAt.duration(to: now) >= self.limits.rereadInterval
+        }
+    }
+
+    private func hasSeen(_ account: AccountID) -> Bool {
+        self.state.withLock { state in
+            guard let desk = state.desks[account] else { return false }
+            return desk.sight != nil || desk.unreadable != nil
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package import TokenModel
+
+/// A store in front of another that tells how long each call took, whatever came of it.
+package struct TimedTokenStore: TokenStore {
+    /// A call that is timed.
+    package enum Operation: String, CaseIterable, Sendable { case read, write, remove, keys }
+
+    private let store: any TokenStore
+    private let ended: @Sendable (Operation, Duration) -> Void
+
+    /// - Parameter ended: told of each call that has ended. It counts and returns.
+    package init(_ store: any TokenStore, ended: @escaping @Sendable (Operation, Duration) -> Void) {
+        self.store = store
+        self.ended = ended
+    }
+
+    package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        let begin = BootInstant.now
+        defer { self.ended(.read, begin.duration(to: .now)) }
+        return try await self.store.read(key)
+    }
+
+    package func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        let begin = BootInstant.now
+        defer { self.ended(.write, begin.duration(to: .now)) }
+        try await self.store.write(value, at: key, as: version, expecting: expecting)
+    }
+
+    package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        let begin = BootInstant.now
+        defer { self.ended(.remove, begin.duration(to: .now)) }
+        try await self.store.remove(key, expecting: expecting)
+    }
+
+    package func keys(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [RecordKey] {
+        let begin = BootInstant.now
+        defer { self.ended(.keys, begin.duration(to: .now)) }
+        return try await self.store.keys(under: prefix, after: after, limit: limit)
+    }
+
+    package func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+}

@@ -1,0 +1,29 @@
+internal import OAuth
+internal import ProviderClient
+internal import Telemetry
+internal import TokenModel
+
+/// A provider whose token requests are counted and timed.
+struct MeteredTokenEndpoint: TokenEndpoint {
+    let provider: ProviderID
+    let endpoint: any TokenEndpoint
+    let meter: RefreshMeter
+
+    var binding: EndpointBinding { self.endpoint.binding }
+    var timeout: Duration { self.endpoint.timeout }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        let begin = BootInstant.now
+        let verdict = await self.endpoint.redeem(refreshToken, scopes: scopes, mayStillSend: mayStillSend)
+        self.meter.add(verdict.name, of: self.provider, took: begin.duration(to: .now))
+        return verdict
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        await self.endpoint.revoke(token, kind: kind)
+    }
+}

@@ -1,0 +1,47 @@
+internal import Proxy
+internal import Settings
+internal import Telemetry
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// What is counted outside of the data path, and where all that is counted comes together.
+struct ProgramMetrics: Sendable {
+    let refreshes: RefreshMeter
+    let store: DurationMeter
+    private let routes: [String]
+
+    init(_ settings: GatewaySettings) {
+        // The ones to alert on are there from the start; the others come with their first time.
+        self.refreshes = RefreshMeter(
+            settings.providers.map(\.id),
+            outcomes: ["success", "dead", "config", "refused", "not_sent", "ambiguous"]
+        )
+        self.store = DurationMeter(TimedTokenStore.Operation.allCases.map(\.rawValue))
+        self.routes = settings.routes.map(\.name)
+    }
+
+    /// `store` with its calls timed.
+    func timing(_ store: any TokenStore) -> TimedTokenStore {
+        let meter = self.store
+        return TimedTokenStore(store) { operation, time in meter.add(operation.rawValue, took: time) }
+    }
+
+    /// All metrics of this moment.
+    func report(of proxy: ProxyServer, _ engine: RefreshEngine) async -> MetricsReport {
+        let accounts = await engine.accountCounts()
+        return MetricsReport(
+            version: MartletVersion.current,
+            routes: self.routes,
+            traffic: await proxy.traffic(),
+            waiters: proxy.waiterCount,
+            accounts: accounts.sorted { $0.key < $1.key }.flatMap { provider, states in
+                AccountStatus.State.allCases.map { state in
+                    MetricsReport.Accounts(provider: provider, state: state.rawValue, count: states[state] ?? 0)
+                }
+            },
+            refreshes: self.refreshes.providers,
+            store: self.store.operations
+        )
+    }
+}

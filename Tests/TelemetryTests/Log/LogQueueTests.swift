@@ -1,0 +1,55 @@
+import Telemetry
+import Testing
+
+@Suite struct LogQueueTests {
+    private func batch(_ count: Int, lost: Int = 0) -> AccessBatch {
+        AccessBatch(records: Array(repeating: .sample(), count: count), routes: [], lost: lost)
+    }
+
+    @Test func `past a number of lines they are lost and counted`() {
+        var queue = LogQueue(LogLimits(lines: 3, bytes: 1_000_000))
+        for _ in 0..<2 { queue.append([1]) }
+        queue.append(self.batch(3, lost: 4))
+        queue.append([1])
+
+        let (items, lost) = queue.take()
+
+        #expect(items.count == 3)
+        guard case .requests(let taken) = items.last else {
+            Issue.record("the requests are not there")
+            return
+        }
+        #expect(taken.records.count == 1)
+        #expect(lost == 2 + 4 + 1)
+        #expect(queue.isEmpty)
+    }
+
+    @Test func `past a number of bytes they are lost, and a shorter line may still have room`() {
+        var queue = LogQueue(LogLimits(lines: 100, bytes: 10))
+        queue.append(Array(repeating: 1, count: 8))
+        queue.append(Array(repeating: 2, count: 3))
+        queue.append([3, 3])
+        queue.append(self.batch(1))
+        let (items, lost) = queue.take()
+        #expect(items.count == 2)
+        #expect(lost == 2)
+    }
+
+    @Test func `what was taken makes room, and the count begins anew`() {
+        var queue = LogQueue(LogLimits(lines: 1, bytes: 100))
+        queue.append([1])
+        queue.append([1])
+        #expect(queue.take().lost == 1)
+        queue.append([1])
+        let (items, lost) = queue.take()
+        #expect(items.count == 1)
+        #expect(lost == 0)
+    }
+
+    @Test func `a loss alone is something to write`() {
+        var queue = LogQueue(LogLimits(lines: 0, bytes: 0))
+        #expect(queue.isEmpty)
+        queue.append([1])
+        #expect(!queue.isEmpty)
+    }
+}

@@ -1,0 +1,106 @@
+import Logging
+import Telemetry
+import TestKit
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+@Suite struct LogWriterTests {
+    @Test func `lines of many threads all arrive, whole and each thread's in order`() async throws {
+        let log = try Log(.json)
+        let logger = log.logger()
+        await withTaskGroup { tasks in
+            for task in 0..<8 {
+                tasks.addTask {
+                    for number in 0..<500 { logger.info("line", metadata: ["from": "\(task)", "number": "\(number)"]) }
+                }
+            }
+        }
+
+        let lines = try await log.finished().split(separator: "\n")
+
+        #expect(lines.count == 4_000)
+        for task in 0..<8 {
+            let own = lines.filter { $0.contains(#""from":"\#(task)""#) }
+            #expect(
+                own.compactMap { $0.firstMatch(of: /"number":"(\d+)"/)?.output.1 } == (0..<500).map { "\($0)"[...] }
+            )
+        }
+    }
+
+    @Test func `an output that nobody reads holds up nobody who logs, and the log says what it lost`() async throws {
+        // Given a pipe that is full.
+        let directory = try TemporaryDirectory()
+        let pipe = try StuckPipe("log", in: directory)
+        let descriptor = try pipe.openForWriting()
+        defer { close(descriptor) }
+        let writer = LogWriter(
+            to: LogOutput(descriptor: descriptor),
+            format: .json,
+            limits: LogLimits(lines: 100, bytes: 1 << 20)
+        ) { .sample }
+        let logger = Logger(label: "test") { _ in QueuedLogHandler(writer, level: .info) { LogClock.sample.now } }
+
+        // When far more is logged than there is room for,
+        for number in 0..<5_000 { logger.info("line", metadata: ["number": "\(number)"]) }
+
+        // then that comes back, and an end does not wait for ever either.
+        #expect(await writer.close(within: .milliseconds(50)) == false)
+
+        // When somebody reads at last,
+        let read = Transcript()
+        try await eventually("the log to be written") {
+            let isIdle = writer.isIdle
+            _ = read.add(pipe.read())
+            return isIdle
+        }
+
+        // then all lines that had room come, and the number of the others.
+        let lines = read.add("").split(separator: "\n")
+        let lost = lines.compactMap { $0.firstMatch(of: /"log.lost":(\d+)/)?.output.1 }.compactMap { Int($0) }
+        let written = lines.count { $0.contains("\"message\":\"line\"") }
+        #expect(written >= 100)
+        #expect(written + lost.reduce(0, +) == 5_000)
+        #expect(lines.last?.contains("lines of the log were lost") == true)
+        #expect(await writer.close(within: .seconds(30)))
+    }
+
+    @Test func `an output whose reader has gone ends nothing, and lines go on being tried`() async throws {
+        var ends: [CInt] = [0, 0]
+        try #require(unsafe pipe(&ends) == 0)
+        close(ends[0])
+        let writer = LogWriter(to: LogOutput(descriptor: ends[1]), format: .json) { .sample }
+        let logger = Logger(label: "test") { _ in QueuedLogHandler(writer, level: .info) { LogClock.sample.now } }
+        for _ in 0..<100 { logger.info("to nobody") }
+        #expect(await writer.close(within: .seconds(30)))
+        close(ends[1])
+    }
+
+    @Test func `a full disk loses lines, and the next that has room says how many`() async throws {
+        // Given an output that takes nothing, as /dev/full does,
+        let output = try CapturedOutput()
+        let full = unsafe open("/dev/full", O_WRONLY)
+        try #require(full >= 0)
+        let original = dup(output.descriptor)
+        try #require(dup2(full, output.descriptor) == output.descriptor)
+        let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .json) { .sample }
+        let logger = Logger(label: "test") { _ in QueuedLogHandler(log, level: .info) { LogClock.sample.now } }
+        logger.info("one")
+        logger.info("two")
+        try await eventually("the queue to be empty") { log.isIdle }
+
+        // when it has room again,
+        try #require(dup2(original, output.descriptor) == output.descriptor)
+        logger.info("three")
+
+        // then the next line goes, and what was lost is said.
+        #expect(await log.close(within: .seconds(30)))
+        let lines = output.lines
+        #expect(lines.first?.contains("three") == true)
+        #expect(lines.last?.contains(#""log.lost":2}"#) == true)
+        close(full)
+        close(original)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Logging
+import Telemetry
+import TestKit
+import Testing
+
+@Suite struct QueuedLogHandlerTests {
+    /// What a text may try to do to a log.
+    private static let hostile = [
+        "a\nb", "a\r\n{\"level\":\"error\"}", "\u{1B}[31mred", "\u{0}", "\u{7F}", "\u{85}", "\u{2028}x\u{2029}",
+        "\u{202E}drow", "\"", "\\", "\\\"", "a=b", "", " ", "ä🙂", "\u{E0041}",
+    ]
+
+    private static let time = "2025-11-21T00:00:00.123Z"
+
+    @Test func `a line of JSON has time, level and message, then the facts by name`() async throws {
+        let log = try Log(.json)
+        var logger = log.logger()
+        logger[metadataKey: "b"] = "own"
+        logger.warning(
+            "it rains",
+            metadata: ["a": "1", "c": .stringConvertible(7), "d": ["x", ["k": "v"]], "e": "\(true)"]
+        )
+        #expect(
+            try await log.finished() == """
+                {"time":"\(Self.time)","level":"warning","message":"it rains","a":"1","b":"own","c":7,"d":["x",{"k":"v"}],"e":"true"}
+
+                """
+        )
+    }
+
+    @Test func `a line for people has the same`() async throws {
+        let log = try Log(.text)
+        log.logger().info("it rains", metadata: ["a": "1", "b": "two words", "c": .stringConvertible(7), "d": ["x"]])
+        let line = #"\#(Self.time) info it rains a=1 b="two words" c=7 d="[\"x\"]""#
+        #expect(try await log.finished() == line + "\n")
+    }
+
+    @Test(arguments: hostile)
+    func `no text ends its line of JSON, and each comes back as it was`(text: String) async throws {
+        let log = try Log(.json)
+        log.logger().info("\(text)", metadata: ["key": "\(text)", "\(text)": "value", "list": ["\(text)"]])
+
+        let line = try await log.finished()
+
+        #expect(line.unicodeScalars.dropLast().allSatisfy(Self.isHarmless))
+        let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+        let members = try #require(object as? [String: Any])
+        #expect(members["message"] as? String == text)
+        #expect(members["key"] as? String == text)
+        #expect(members[text] as? String == "value")
+        #expect(members["list"] as? [String] == [text])
+        #expect(members["level"] as? String == "info")
+    }
+
+    @Test(arguments: hostile)
+    func `no text ends its line for people, or looks like a fact`(text: String) async throws {
+        let log = try Log(.text)
+        log.logger().info("\(text)", metadata: ["key": "\(text)", "\(text)": "value"])
+        let line = try await log.finished()
+        #expect(line.unicodeScalars.dropLast().allSatisfy(Self.isHarmless))
+        #expect(!line.contains(" a=b"))
+    }
+
+    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
+    }
+
+    @Test(arguments: ["time", "level", "message"])
+    func `a fact does not take the place of what each line has`(key: String) async throws {
+        let log = try Log(.json)
+        log.logger().info("said", metadata: [key: "forged"])
+        let line = try await log.finished()
+        #expect(line.contains(#""\#(key)_":"forged""#))
+        #expect(line.hasPrefix(#"{"time":"\#(Self.time)","level":"info","message":"said","#))
+    }
+
+    @Test func `a text of a megabyte is cut`() async throws {
+        let log = try Log(.json)
+        log.logger().info("long", metadata: ["a": "\(String(repeating: "x", count: 1 << 20))", "b": "behind"])
+        let line = try await log.finished()
+        #expect(line.utf8.count < 10_000)
+        #expect(line.contains("…\",\"b\":\"behind\"}"))
+    }
+
+    @Test func `what is below the level is not written`() async throws {
+        let log = try Log(.json)
+        log.logger(.warning).info("quiet")
+        log.logger(.warning).error("loud")
+        #expect(try await log.finished().contains("loud"))
+        #expect(!log.output.text.contains("quiet"))
+    }
+
+    @Test func `of an error only its kind is shown`() async throws {
+        struct Trouble: Error { let secret = "canary" }
+        let log = try Log(.json)
+        log.logger().error("it broke", error: Trouble())
+        let line = try await log.finished()
+        #expect(line.contains(#""error.type":"Trouble""#))
+        #expect(!line.contains("canary"))
+    }
+}

@@ -1,0 +1,29 @@
+import Logging
+import Telemetry
+import TestKit
+import Testing
+
+/// A log that a test reads.
+struct Log {
+    let writer: LogWriter
+    let output: CapturedOutput
+
+    init(_ format: LogFormat, limits: LogLimits = LogLimits()) throws {
+        self.output = try CapturedOutput()
+        self.writer = LogWriter(
+            to: LogOutput(descriptor: self.output.descriptor),
+            format: format,
+            limits: limits
+        ) { .sample }
+    }
+
+    func logger(_ level: Logger.Level = .trace) -> Logger {
+        Logger(label: "test") { _ in QueuedLogHandler(self.writer, level: level) { LogClock.sample.now } }
+    }
+
+    /// Ends the log, and says all that was written.
+    func finished() async throws -> String {
+        try #require(await self.writer.close(within: .seconds(30)))
+        return self.output.text
+    }
+}

@@ -1,0 +1,48 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+@Suite struct AccountCountsTests {
+    private let house = House(store: FaultyTokenStore(isSilent: true))
+    private let provider = ScriptedTokenEndpoint()
+    private let bob = AccountID("bob")
+
+    private func counts(_ replica: Replica) async -> [AccountStatus.State: Int] {
+        let counts = await replica.engine.accountCounts()
+        #expect(Array(counts.keys) == [acme])
+        #expect(counts[acme].map { Set($0.keys) } == Set(AccountStatus.State.allCases))
+        return (counts[acme] ?? [:]).filter { $0.value > 0 }
+    }
+
+    @Test func `accounts are counted by state, also those that nobody has used yet`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
+
+            try await self.house.put(.valid(), for: self.bob)
+            #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
+            self.house.clock.advance(by: .seconds(10))
+            #expect(await self.counts(replica) == [.valid: 2])
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+
+    @Test func `a count reads nothing that is known, so that a store that is away holds it up no longer`() async throws
+    {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
+            self.house.store.become(.away)
+            #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
+        }
+    }
+
+    @Test func `an account that can't be read yet is in no state`() async throws {
+        self.house.store.become(.away)
+        try await self.house.withReplica(self.provider) { replica in
+            #expect(await self.counts(replica).isEmpty)
+        }
+    }
+}
