@@ -87,7 +87,7 @@ let package = Package(
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("Proxy", uses: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        room("Proxy", uses: ["HTTPWire", "TokenModel", crypto, nioCore, nioPosix]),
         room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
         room(
             "AdminAPI",
@@ -103,8 +103,8 @@ let package = Package(
             uses: [
                 "AdminAPI", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings", "TokenModel",
                 "TokenRefresh",
-                "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
-                nioPosix, serviceLifecycle, unixSignals,
+                "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
+                nioHTTP1, nioPosix, serviceLifecycle, unixSignals,
             ]
         ),
         room(
@@ -128,7 +128,7 @@ let package = Package(
             of: "TokenRefresh",
             using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
         ),
-        tests(of: "Proxy", using: ["HTTPWire", "TokenModel", nioCore, nioPosix]),
+        tests(of: "Proxy", using: ["HTTPWire", "TokenModel", crypto, nioCore, nioPosix]),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",

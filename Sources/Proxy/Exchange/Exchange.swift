@@ -8,6 +8,7 @@ final class Exchange {
     let loop: GatewayLoop
     unowned let caller: CallerHandler
     var machine = ExchangeMachine()
+    private var unverified: UnverifiedCaller
 
     /// The request under way, from its head's coming to the last byte of its answer.
     var request: RequestHead?
@@ -36,9 +37,10 @@ final class Exchange {
     var needsUpstreamFlush = false
     var needsCallerFlush = false
 
-    init(loop: GatewayLoop, caller: CallerHandler) {
+    init(loop: GatewayLoop, caller: CallerHandler, from unverified: UnverifiedCaller) {
         self.loop = loop
         self.caller = caller
+        self.unverified = unverified
     }
 
     /// No request is under way.
@@ -55,6 +57,8 @@ final class Exchange {
         switch self.machine.phase {
         case .sending, .answering: self.upstream?.isWritable ?? false
         case .parked, .connecting: self.kept.hasRoom
+        // Its end must be seen, so there is always room for one piece more.
+        case .collecting: !self.kept.isOver
         case .idle, .judging, .poisoned: false
         }
     }
@@ -71,7 +75,7 @@ extension Exchange {
         self.interimAnswers = 0
         self.hasPassedInterim = false
         self.hasSentContinue = false
-        switch self.loop.gateway.decide(request) {
+        switch self.loop.gateway.decide(request, from: &self.unverified) {
         case .answer(let error): self.answer(error)
         case .forward(let match): self.begin(match, hasPass: true)
         case .wait(let match): self.begin(match, hasPass: false)
@@ -81,9 +85,22 @@ extension Exchange {
     private func begin(_ match: RouteTable.Match, hasPass: Bool) {
         self.match = match
         self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
-        switch self.machine.begin(hasPass: hasPass) {
-        case .connect: self.connect(match.route)
-        case .park: self.park(match.route, refused: nil)
+        self.go(self.machine.begin(hasPass: hasPass, collectsBody: self.needsLength), on: match.route)
+    }
+
+    /// The upstream can't read chunks, so a body whose length is not known must be here whole before it is sent.
+    private var needsLength: Bool {
+        guard let request = self.request, request.body == .chunked, let route = self.match?.route else { return false }
+        return self.loop.pools[route.pool].speaksHTTP10
+    }
+
+    private func go(_ begin: ExchangeMachine.Begin, on route: Route) {
+        switch begin {
+        case .connect: self.connect(route)
+        case .park: self.park(route, refused: nil)
+        case .collect:
+            self.lastProgress = self.loop.tick
+            if self.request?.expectsContinue == true { self.sendContinue() }
         case .fail: self.abort()
         }
     }
@@ -99,6 +116,13 @@ extension Exchange {
             self.sendBody(bytes)
         case .parked, .connecting, .judging:
             self.kept.keep(bytes, isSent: false)
+        case .collecting:
+            self.lastProgress = self.loop.tick
+            self.kept.keep(bytes, isSent: false)
+            guard self.kept.isOver, self.machine.failed() == .answer else { return }
+            self.answer(
+                GatewayError(.lengthRequired, "a chunked body above the replay limit, for an upstream of HTTP/1.0")
+            )
         case .idle, .poisoned: break
         }
     }
@@ -109,6 +133,10 @@ extension Exchange {
         case .sending, .answering:
             self.lastProgress = self.loop.tick
             self.endBody()
+        case .collecting:
+            guard let route = self.match?.route else { return self.abort() }
+            let hasPass = self.loop.gateway.slots[route.slot].pass != nil
+            self.go(self.machine.collected(hasPass: hasPass), on: route)
         case .parked, .connecting, .judging, .idle, .poisoned: break
         }
     }
@@ -118,8 +146,7 @@ extension Exchange {
         guard self.machine.upstreamFailed() || self.request == nil else { return self.abort() }
         self.releaseUpstream(reusable: false)
         self.isRequestEnded = false
-        let code = GatewayError.Code(rawValue: error.code.rawValue) ?? .badRequest
-        self.answer(GatewayError(code, "\(error.reason)"))
+        self.answer(GatewayError(error))
     }
 
     /// Nothing of the caller may be touched from here on: who still waits in this request's name finds it idle.

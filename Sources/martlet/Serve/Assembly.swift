@@ -57,7 +57,7 @@ enum Assembly {
         )
         let admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
         return RunningGateway(
-            callers: callers.map { "http://\($0)" },
+            callers: callers.map { $0.hasPrefix("unix:") ? $0 : "http://\($0)" },
             proxy: proxy,
             engine: engine,
             admin: admin,

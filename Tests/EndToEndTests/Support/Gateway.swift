@@ -9,20 +9,33 @@ final class Gateway: Sendable {
     let program: Program
     private let directory: TemporaryDirectory
 
-    init(_ mock: Mock, in directory: TemporaryDirectory) async throws {
+    /// - Parameters:
+    ///   - listener: where callers connect.
+    ///   - more: lines at the end of the configuration.
+    init(
+        _ mock: Mock,
+        in directory: TemporaryDirectory,
+        listener: String = "127.0.0.1:0",
+        more: String = ""
+    ) async throws {
         self.directory = directory
-        try Self.configure(mock.address, in: directory)
+        try Self.configure(mock.address, in: directory, listener: listener, more: more)
         self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
         self.callers = try await self.program.address(behind: "callers: ")
         self.admin = try await self.program.address(behind: "admin: ")
     }
 
     /// Writes a `martlet.yaml` and its client secret.
-    static func configure(_ mock: String, in directory: TemporaryDirectory, more: String = "") throws {
+    static func configure(
+        _ mock: String,
+        in directory: TemporaryDirectory,
+        listener: String = "127.0.0.1:0",
+        more: String = ""
+    ) throws {
         try directory.write(Array("mock-secret\n".utf8), to: "client-secret")
         try directory.setMode(0o600, of: "client-secret")
         let text = """
-            listeners: [{ address: 127.0.0.1:0 }]
+            listeners: [{ address: \(listener) }]
             admin: { address: 127.0.0.1:0 }
             state_dir: \(directory.path(of: "state"))
             log: { level: trace }
