@@ -89,7 +89,7 @@ let package = Package(
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("Proxy", uses: ["HTTPWire", "Telemetry", "TokenModel", nioCore, nioPosix, nioSSL, nioTLS]),
+        room("Proxy", uses: ["HTTPWire", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL, nioTLS]),
         room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
         room(
             "AdminAPI",
@@ -105,8 +105,8 @@ let package = Package(
             uses: [
                 "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
-                "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
-                nioPosix, serviceLifecycle, unixSignals,
+                "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
+                nioHTTP1, nioPosix, serviceLifecycle, unixSignals,
             ]
         ),
         room(
@@ -133,7 +133,7 @@ let package = Package(
         ),
         tests(
             of: "Proxy",
-            using: ["HTTPWire", "TestKit", "Telemetry", "TokenModel", nioCore, nioPosix, nioSSL]
+            using: ["HTTPWire", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL]
         ),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(

@@ -4,14 +4,17 @@ package import TokenModel
 
 /// The gateway's decisions on one event loop: pure reads of tables that the loop owns.
 ///
-/// A request comes to ``decide(_:)`` once. When its upstream connection is ready, ``authorize(_:_:refused:)`` puts the token in,
+/// A request comes to ``decide(_:from:)`` once. When its upstream connection is ready, ``authorize(_:_:refused:)`` puts the token in,
 /// in the same tick as the write: what is checked there holds for the bytes that leave.
 package struct Gateway {
+    private let callers: CallerTable
     private let table: RouteTable
     /// One per account, in the table's order.
     package private(set) var slots: [PassSlot]
 
-    package init(_ table: RouteTable) {
+    /// - Parameter callers: those whom `table`'s routes are for; `nil` lets in anyone but web pages.
+    package init(_ table: RouteTable, callers: CallerTable? = nil) {
+        self.callers = callers ?? CallerTable(nil, routes: table)
         self.table = table
         self.slots = table.slots.map { PassSlot(account: $0.account, injections: $0.injections) }
     }
@@ -25,10 +28,16 @@ package struct Gateway {
         case answer(GatewayError)
     }
 
-    /// Judges a request by its head.
-    package func decide(_ request: RequestHead) -> Decision {
-        guard let match = self.table.match(request) else {
-            return .answer(GatewayError(.noRoute, "no route matches the host and path; see the routes of martlet.yaml"))
+    /// Judges a request by its head: who sends it, where it goes, and whether it may.
+    ///
+    /// - Parameter unverified: the connection that it came by.
+    package func decide(_ request: RequestHead, from unverified: inout UnverifiedCaller) -> Decision {
+        let match: RouteTable.Match
+        do throws(GatewayError) {
+            let caller = try self.callers.authenticate(request, &unverified)
+            match = try self.table.match(request, for: caller)
+        } catch {
+            return .answer(error)
         }
         guard !match.route.leavesEmptyFirstSegment(of: request, behind: match.prefix) else {
             return .answer(GatewayError(.badRequest, "the path would begin with an empty segment at the upstream"))

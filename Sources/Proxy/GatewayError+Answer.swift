@@ -7,9 +7,12 @@ extension GatewayError {
     package var status: (code: Int, reason: StaticString) {
         switch self.code {
         case .badRequest: (400, "Bad Request")
+        case .callerUnknown: (401, "Unauthorized")
+        case .callerForbidden: (403, "Forbidden")
         case .noRoute: (404, "Not Found")
         case .methodNotAllowed: (405, "Method Not Allowed")
         case .bodyTimeout: (408, "Request Timeout")
+        case .lengthRequired: (411, "Length Required")
         case .targetTooLong: (414, "URI Too Long")
         case .expectationFailed: (417, "Expectation Failed")
         case .headTooLarge: (431, "Request Header Fields Too Large")
@@ -33,6 +36,9 @@ extension GatewayError {
         case .expectationFailed: "The expectation can't be met"
         case .notImplemented: "The transfer coding is not supported"
         case .versionUnsupported: "The HTTP version is not supported"
+        case .callerUnknown: "No key, or one that nobody has"
+        case .callerForbidden: "The caller may not do this"
+        case .lengthRequired: "The upstream needs the body's length"
         case .noRoute: "No route matches the request"
         case .bodyTimeout: "The request's body stopped coming"
         case .upstreamUnreachable: "The upstream can't be reached"
@@ -50,11 +56,45 @@ extension GatewayError {
         }
     }
 
+    /// What a caller is told beyond the title: the same for each code, but for bytes that are not HTTP.
+    package var detail: StaticString {
+        if let reason = self.reason { return reason }
+        return switch self.code {
+        case .badRequest: "the request could be read in more than one way, or not at all"
+        case .targetTooLong: "the request target is longer than limits.target"
+        case .headTooLarge: "the head is larger than limits.head, limits.field or limits.fields"
+        case .methodNotAllowed: "TRACE and CONNECT are not served"
+        case .expectationFailed: "only 100-continue is expected here"
+        case .notImplemented: "only chunked is known"
+        case .versionUnsupported: "only HTTP/1.0 and HTTP/1.1 are known"
+        case .callerUnknown:
+            "send a key in Martlet-Key, as Authorization: Bearer, or as the password of Authorization: Basic"
+        case .callerForbidden: "this caller may not use the route, its account or the method; web pages may use nothing"
+        case .noRoute: "no route matches the host and path; see the routes of martlet.yaml"
+        case .lengthRequired:
+            "the upstream speaks HTTP/1.0: send Content-Length, or a body within the route's replay limit"
+        case .bodyTimeout: "the connection closes; send the request again"
+        case .upstreamUnreachable: "no connection to the route's upstream; is it up, and its name right?"
+        case .upstreamReset: "it may have seen the request, which is not sent twice"
+        case .upstreamInvalid: "its answer breaks HTTP/1.1; the connection was thrown away"
+        case .upstreamTimeout: "the route's timeouts say how long it may take"
+        case .refreshFailed: "the provider can't be reached or says later; try again"
+        case .providerConfig:
+            "the provider refuses the client_id, its secret, or what is asked for; the operator must look"
+        case .reauthorizationRequired: "the refresh token is dead: somebody must sign in and import new tokens"
+        case .accountEmpty: "nobody has imported tokens for it"
+        case .accountUnreadable: "it is kept as it is; the operator must look"
+        case .killed: "an operator has stopped the use of these tokens"
+        case .storeLost: "tokens can't be refreshed without it; try again"
+        case .overloaded: "too many requests wait for a token or a connection; try again"
+        }
+    }
+
     /// The proxy error type of RFC 9209 §2.3 that comes nearest.
     private var proxyStatus: StaticString {
         switch self.code {
         case .badRequest, .targetTooLong, .headTooLarge, .methodNotAllowed, .expectationFailed, .notImplemented,
-            .versionUnsupported, .bodyTimeout:
+            .versionUnsupported, .lengthRequired, .bodyTimeout:
             "http_request_error"
         case .noRoute: "destination_not_found"
         case .upstreamUnreachable: "destination_unavailable"
@@ -62,7 +102,7 @@ extension GatewayError {
         case .upstreamInvalid: "http_protocol_error"
         case .upstreamTimeout: "http_response_timeout"
         case .providerConfig: "proxy_configuration_error"
-        case .killed, .accountEmpty, .reauthorizationRequired: "http_request_denied"
+        case .callerUnknown, .callerForbidden, .killed, .accountEmpty, .reauthorizationRequired: "http_request_denied"
         case .refreshFailed, .accountUnreadable, .storeLost: "proxy_internal_error"
         case .overloaded: "connection_limit_reached"
         }
@@ -80,6 +120,7 @@ extension GatewayError {
         if self.code == .methodNotAllowed {
             answer.writeString("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")
         }
+        if self.code == .callerUnknown { answer.writeStaticString("WWW-Authenticate: Bearer realm=\"martlet\"\r\n") }
         if let seconds = self.retryAfterSeconds { answer.writeString("Retry-After: \(seconds)\r\n") }
         if close { answer.writeString("Connection: close\r\n") }
         answer.writeString("\r\n")
@@ -97,7 +138,7 @@ extension GatewayError {
     private var problem: String {
         var members = [
             ("type", "urn:martlet:error:\(self.code.rawValue)"), ("title", "\(self.title)"),
-            ("detail", self.message),
+            ("detail", "\(self.detail)"),
         ]
         if let account = self.account { members.append(("account", account.rawValue)) }
         if let route = self.route { members.append(("route", route)) }

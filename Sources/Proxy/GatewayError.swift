@@ -1,3 +1,4 @@
+import HTTPWire
 package import TokenModel
 
 /// Why a request gets an answer of the gateway's own. Equal when the codes are equal.
@@ -11,7 +12,10 @@ package struct GatewayError: Error, Sendable {
         case expectationFailed = "expectation_failed"
         case notImplemented = "not_implemented"
         case versionUnsupported = "version_unsupported"
+        case callerUnknown = "caller_unknown"
+        case callerForbidden = "caller_forbidden"
         case noRoute = "no_route"
+        case lengthRequired = "length_required"
         case bodyTimeout = "body_timeout"
         case upstreamUnreachable = "upstream_unreachable"
         case upstreamReset = "upstream_reset"
@@ -28,8 +32,11 @@ package struct GatewayError: Error, Sendable {
     }
 
     package let code: Code
-    /// What failed, on what, what would help; shown to the caller. Never a token, nor anything the caller sent.
+    /// For the operator: what failed, on what, what would help. Never a token, nor anything the caller sent. The caller
+    /// sees ``detail`` instead: this may name files, keys and hosts.
     package let message: String
+    /// Which rule of HTTP was broken; `nil` where the code says all there is to say to a caller.
+    private(set) var reason: StaticString?
     package var account: AccountID?
     /// Name of the route.
     package var route: String?
@@ -40,6 +47,12 @@ package struct GatewayError: Error, Sendable {
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
+    }
+
+    /// What is wrong with a caller's bytes; ``WireError/Code`` has the same names.
+    init(_ error: WireError) {
+        self.init(Code(rawValue: error.code.rawValue) ?? .badRequest, "\(error.reason)")
+        self.reason = error.reason
     }
 
     /// Why an account had no pass to give; ``PassError/Code`` has the same names.
@@ -59,7 +72,7 @@ extension GatewayError {
     package var fault: Fault {
         switch self.code {
         case .badRequest, .targetTooLong, .headTooLarge, .methodNotAllowed, .expectationFailed, .notImplemented,
-            .versionUnsupported, .noRoute, .bodyTimeout:
+            .versionUnsupported, .callerUnknown, .callerForbidden, .noRoute, .lengthRequired, .bodyTimeout:
             .caller
         case .upstreamUnreachable, .upstreamReset, .upstreamInvalid, .upstreamTimeout: .upstream
         case .refreshFailed, .providerConfig, .reauthorizationRequired: .provider

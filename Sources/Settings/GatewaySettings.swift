@@ -3,7 +3,7 @@
 /// Plain values: nothing here opens, binds or calls. That the references hold (each route's account, each account's
 /// provider) was checked when it was read.
 package struct GatewaySettings: Equatable, Sendable {
-    /// Where callers connect; at least one, all on loopback.
+    /// Where callers connect; at least one. Without ``callers`` all are on loopback or Unix sockets.
     package let listeners: [ListenerSettings]
     package let admin: AdminSettings
     /// `nil`: metrics are on the admin listener alone.
@@ -17,6 +17,8 @@ package struct GatewaySettings: Equatable, Sendable {
     package let providers: [ProviderSettings]
     package let accounts: [AccountSettings]
     package let routes: [RouteSettings]
+    /// Who may use the routes; `nil`: anyone who can connect, but for web pages.
+    package let callers: [CallerSettings]?
     package let limits: LimitSettings
     package let log: LogSettings
     /// What the operator should look at, though it keeps nothing from working.

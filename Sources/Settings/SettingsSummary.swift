@@ -11,6 +11,8 @@ package struct SettingsSummary: Sendable {
             + Self.part("providers", self.settings.providers.flatMap(Self.lines))
             + Self.part("accounts", self.settings.accounts.map(Self.line))
             + Self.part("routes", self.settings.routes.flatMap(Self.lines))
+            + (self.settings.callers.map { Self.part("callers", $0.map(Self.line)) }
+                ?? ["no callers: whoever can connect may use every account, but for web pages"])
             + (self.settings.warnings.isEmpty ? [] : Self.part("warnings", self.settings.warnings.map(\.description)))
     }
 
@@ -66,6 +68,15 @@ package struct SettingsSummary: Sendable {
     private static func line(_ account: AccountSettings) -> String {
         let scopes = account.scopes.isEmpty ? "" : ", scopes \(account.scopes.joined(separator: " "))"
         return "\(account.id): \(account.grant.rawValue) at \(account.provider)\(scopes)"
+    }
+
+    private static func line(_ caller: CallerSettings) -> String {
+        func list(_ kind: String, _ names: [String]?) -> String {
+            names.map { ", \(kind) \($0.joined(separator: " "))" } ?? ", all \(kind)"
+        }
+        return "\(caller.name): \(caller.keyDigests.count == 1 ? "one key" : "\(caller.keyDigests.count) keys")"
+            + list("routes", caller.routes) + list("accounts", caller.accounts?.map(\.rawValue))
+            + list("methods", caller.methods)
     }
 
     private static func lines(_ route: RouteSettings) -> [String] {

@@ -47,6 +47,18 @@ extension Secret: Equatable {
     }
 }
 
+extension Secret {
+    /// Whether these are the bytes of `candidate`, compared in constant time for values of one length.
+    package func matches(_ candidate: Span<UInt8>) -> Bool {
+        guard self.count == candidate.count else { return false }
+        return self.withUnredacted { bytes in
+            var difference: UInt8 = 0
+            for index in bytes.indices { difference |= bytes[index] ^ candidate[index] }
+            return difference == 0
+        }
+    }
+}
+
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "<redacted>" }
     package var debugDescription: String { "<redacted>" }

@@ -17,7 +17,8 @@ struct Martlet: AsyncParsableCommand {
             """,
         version: MartletVersion.current,
         subcommands: [
-            ServeCommand.self, CheckCommand.self, AccountsCommand.self, StatusCommand.self, HealthCommand.self,
+            ServeCommand.self, CheckCommand.self, AccountsCommand.self, CallersCommand.self, StatusCommand.self,
+            HealthCommand.self,
         ]
     )
 

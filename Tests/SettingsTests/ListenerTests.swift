@@ -8,16 +8,62 @@ import Testing
     ])
     func `a listener has an address of this machine alone and a port`(written: String, host: String, port: Int) throws {
         let settings = try settings(of: SampleFile().adding("listeners: [{ address: \(written) }]").text)
-        #expect(settings.listeners.first?.address.host.text == host)
-        #expect(settings.listeners.first?.address.port == port)
+        guard case .network(let address)? = settings.listeners.first?.address else {
+            Issue.record("no network address")
+            return
+        }
+        #expect(address.host.text == host)
+        #expect(address.port == port)
+    }
+
+    @Test func `a listener may be a Unix socket`() throws {
+        let text = SampleFile().adding("listeners: [{ address: unix:/run/martlet/martlet.sock }]").text
+        let settings = try settings(of: text)
+        #expect(settings.listeners.map(\.address) == [.unix(path: "/run/martlet/martlet.sock")])
+        #expect(settings.listeners.first?.address.description == "unix:/run/martlet/martlet.sock")
+        #expect(settings.warnings.isEmpty)
+    }
+
+    @Test(arguments: ["unix:martlet.sock", "'unix:'", "unix:./m.sock", "unix:/run/"])
+    func `a Unix socket has an absolute path`(written: String) {
+        #expect(
+            faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
+                "12:24: listeners[0].address: needs the absolute path of a socket, such as unix:/run/martlet/martlet.sock"
+            ]
+        )
+    }
+
+    @Test(arguments: [(107, 0), (108, 1)])
+    func `a Unix socket's path fits into an address`(count: Int, expected: Int) {
+        let path = "/" + String(repeating: "p", count: count - 1)
+        let found = faults(of: SampleFile().adding("listeners: [{ address: 'unix:\(path)' }]").text)
+        #expect(found.count == expected)
+        #expect(found.allSatisfy { $0.hasSuffix("has a path of more than 107 bytes, too long for a socket") })
+    }
+
+    @Test(arguments: ["0.0.0.0:8080", "10.0.0.1:8080", "'[::]:8080'"])
+    func `with callers a listener may be anywhere, and is warned of`(written: String) throws {
+        let text = SampleFile().adding("listeners: [{ address: \(written) }]\n\(CallerTests.line)").text
+        let settings = try settings(of: text)
+        #expect(
+            settings.warnings.map(\.message) == ["callers' keys and the answers travel unencrypted there"]
+        )
+    }
+
+    @Test(arguments: ["0.0.0.0:8081", "'[::]:8081'"])
+    func `admin may be anywhere where its file says so`(written: String) throws {
+        let text = SampleFile().adding("admin: { address: \(written), allow_cleartext: true }").text
+        #expect(try settings(of: text).admin.address.port == 8081)
+        let refused = SampleFile().adding("admin: { address: \(written), allow_cleartext: false }").text
+        #expect(faults(of: refused).count == 1)
     }
 
     @Test(arguments: ["0.0.0.0:8080", "10.0.0.1:8080", "'[::]:8080'", "'[fe80::1]:8080'", "'[::ffff:10.0.0.1]:1'"])
     func `an address that others can reach is refused without callers`(written: String) {
         #expect(
             faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
-                "12:24: listeners[0].address: must be a loopback address such as 127.0.0.1 or [::1]: "
-                    + "a gateway that others can reach needs callers, not supported yet"
+                "12:24: listeners[0].address: must be a loopback address such as 127.0.0.1 or [::1], or a Unix "
+                    + "socket: a gateway that others can reach needs callers"
             ]
         )
     }
@@ -52,6 +98,10 @@ import Testing
             "12:50: listeners[1].address: is the address of listeners[0] too"
         ),
         (
+            "listeners: [{ address: unix:/m }, { address: unix:/m }]",
+            "12:46: listeners[1].address: is the address of listeners[0] too"
+        ),
+        (
             "admin: { address: 127.0.0.1:8080 }",
             "12:19: admin.address: is the address of listeners[0] too"
         ),
@@ -62,7 +112,7 @@ import Testing
         (
             "admin: { address: 0.0.0.0:8081 }",
             "12:19: admin.address: must be a loopback address such as 127.0.0.1 or [::1]: "
-                + "another needs tls or allow_cleartext, not supported yet"
+                + "another needs allow_cleartext: true"
         ),
     ])
     func `two listeners need two addresses, and admin one on loopback`(line: String, fault: String) {

@@ -65,11 +65,26 @@ import Testing
                     Authorization: Bearer <token>, replay of bodies up to 64KiB, connect 5s, response 5m, idle 5m, 1024 connections per event loop
                   raw: any host / -> http://127.0.0.1:9001/ as alice
                     X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
+                no callers: whoever can connect may use every account, but for web pages
                 warnings:
                   martlet.yaml:14:3: accounts.bob: no route uses it
                 """
         )
         #expect(!summary.contains("canary"))
+    }
+
+    @Test func `callers are said with what they may use, and nothing of their keys`() throws {
+        let digest = String(repeating: "ab", count: 32)
+        let other = String(repeating: "cd", count: 32)
+        let callers = """
+            callers:
+              - { name: reports, key_sha256: \(digest), routes: [acme], accounts: [alice], methods: [GET, POST] }
+              - { name: batch, key_sha256: [\(other), \(String(repeating: "ef", count: 32))] }
+            """
+        let summary = SettingsSummary(try settings(of: SampleFile().adding(callers).text)).description
+        #expect(summary.contains("callers:\n  reports: one key, routes acme, accounts alice, methods GET POST\n"))
+        #expect(summary.contains("  batch: 2 keys, all routes, all accounts, all methods"))
+        #expect(!summary.contains(digest) && !summary.contains(other))
     }
 
     @Test func `what there is none of is said too`() throws {

@@ -14,6 +14,8 @@ package enum KnownField: UInt8, Sendable {
     case expect
     /// `Forwarded`, `X-Forwarded-*`, `X-Real-IP`: what tells of the caller's address.
     case forwarding
+    /// What a browser says of the page that a request comes from.
+    case origin, secFetchSite
     /// What points into the upstream.
     case location, contentLocation, link
     /// The challenges of a 401.
@@ -32,6 +34,7 @@ package enum KnownField: UInt8, Sendable {
             case (4, 0x64): (.date, "date")
             case (6, 0x65): (.expect, "expect")
             case (6, 0x63): (.cookie, "cookie")
+            case (6, 0x6F): (.origin, "origin")
             case (7, 0x75): (.upgrade, "upgrade")
             case (7, 0x74): (.trailer, "trailer")
             case (8, 0x6C): (.location, "location")
@@ -44,6 +47,7 @@ package enum KnownField: UInt8, Sendable {
             case (13, 0x61): (.authorization, "authorization")
             case (14, 0x63): (.contentLength, "content-length")
             case (14, 0x68): (.http2Settings, "http2-settings")
+            case (14, 0x73): (.secFetchSite, "sec-fetch-site")
             case (16, 0x63) where bytes[name.lower + 8].lowercased == 0x6C: (.contentLocation, "content-location")
             case (16, 0x63): (.contentEncoding, "content-encoding")
             case (16, 0x70): (.proxyConnection, "proxy-connection")
@@ -84,6 +88,9 @@ package enum KnownField: UInt8, Sendable {
         default: false
         }
     }
+
+    /// Fields whose values may point into the upstream, so that callers could not follow them.
+    var isTarget: Bool { self == .location || self == .contentLocation || self == .link }
 
     /// Whether a trailer of this name may go on: none that frames, routes or authenticates (RFC 9110 §6.5.1).
     var passesAsTrailer: Bool {

@@ -4,6 +4,8 @@ package import NIOCore
 package struct ResponseHead: Sendable {
     /// The whole head with its final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
+    /// 1 for HTTP/1.1, 0 for HTTP/1.0.
+    package let minorVersion: UInt8
     /// 100 to 599.
     package let status: Int
     /// From behind `HTTP/1.x ` to the end of the line with its CRLF: code and reason.

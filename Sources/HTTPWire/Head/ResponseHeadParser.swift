@@ -70,6 +70,7 @@ package struct ResponseHeadParser {
         }
         return ResponseHead(
             bytes: buffer,
+            minorVersion: line.minorVersion,
             status: status,
             statusLine: ByteRange(9, line.end),
             fields: fields,

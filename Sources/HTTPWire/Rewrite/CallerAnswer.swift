@@ -9,6 +9,7 @@ package enum CallerAnswer {
     ///   - close: adds `Connection: close`.
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
     ///   - extra: whole lines to add, each with its CRLF.
+    ///   - targets: where targets in the upstream come back to; `nil` leaves them as they are.
     ///   - room: to leave behind the head, in bytes.
     package static func head(
         of answer: ResponseHead,
@@ -16,6 +17,7 @@ package enum CallerAnswer {
         close: Bool,
         keepAlive: Bool = false,
         extra: StaticString = "",
+        targets: AnswerTargets? = nil,
         room: Int = 0,
         allocator: ByteBufferAllocator
     ) -> ByteBuffer {
@@ -29,7 +31,11 @@ package enum CallerAnswer {
         } else {
             head.write(answer.statusLine, of: source)
         }
-        head.writePassing(answer.fields, of: source) { !$0.isStripped }
+        if let targets, answer.fields.contains(where: { $0.known.isTarget && !$0.isStripped }) {
+            head.writeMapped(answer.fields, of: source, by: targets)
+        } else {
+            head.writePassing(answer.fields, of: source) { !$0.isStripped }
+        }
         head.writeFraming(framing, isRequest: false, method: .other)
         if framing == .none, let length = answer.describedLength {
             head.writeFraming(.length(length), isRequest: false, method: .other)
@@ -63,6 +69,21 @@ extension ByteBuffer {
         }
         end.writeLineEnd()
         return end
+    }
+
+    /// Copies the lines that are not stripped, each with its targets mapped where there are any to map.
+    fileprivate mutating func writeMapped(_ fields: [Field], of source: ByteBuffer, by targets: AnswerTargets) {
+        let bytes = source.readableBytesUInt8Span
+        for field in fields where !field.isStripped {
+            if field.known.isTarget, let value = targets.mapped(field, in: bytes) {
+                self.write(field.name, of: source)
+                self.writeStaticString(": ")
+                self.writeBytes(value)
+                self.writeLineEnd()
+            } else {
+                self.write(field.line, of: source)
+            }
+        }
     }
 
     /// Copies the lines that pass as they stand, neighbours in one run.

@@ -26,6 +26,7 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     private let loop: GatewayLoop
+    private let isOnUnixSocket: Bool
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
     private var state = State.open
@@ -39,8 +40,9 @@ final class CallerHandler: ChannelDuplexHandler {
     /// Where the loop keeps it.
     var index = 0
 
-    init(loop: GatewayLoop) {
+    init(loop: GatewayLoop, isOnUnixSocket: Bool) {
         self.loop = loop
+        self.isOnUnixSocket = isOnUnixSocket
         self.reader = RequestReader(limits: loop.headLimits)
         self.waitingSince = loop.tick
     }
@@ -48,7 +50,11 @@ final class CallerHandler: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.allocator = context.channel.allocator
-        self.exchange = Exchange(loop: self.loop, caller: self)
+        self.exchange = Exchange(
+            loop: self.loop,
+            caller: self,
+            from: UnverifiedCaller(isOnUnixSocket: self.isOnUnixSocket)
+        )
         self.loop.opened(self)
     }
 

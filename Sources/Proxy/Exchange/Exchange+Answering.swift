@@ -8,6 +8,7 @@ extension Exchange {
     func answered(_ answer: ResponseHead) {
         self.lastProgress = self.loop.tick
         guard let route = self.match?.route else { return self.abort() }
+        self.loop.pools[route.pool].answered(minorVersion: answer.minorVersion)
         guard !answer.isInterim else { return self.passInterim(answer) }
         let facts = ExchangeMachine.Answer(
             isDeadToken: DeadToken.shows(in: answer),
@@ -36,7 +37,15 @@ extension Exchange {
         self.interimAnswers += 1
         guard answer.status != 101, self.interimAnswers <= 20 else { return self.upstreamInvalid() }
         guard answer.status != 100, self.request?.minorVersion == 1 else { return }
-        self.caller.write(CallerAnswer.head(of: answer, framing: .none, close: false, allocator: self.caller.allocator))
+        self.caller.write(
+            CallerAnswer.head(
+                of: answer,
+                framing: .none,
+                close: false,
+                targets: self.match?.route.targets,
+                allocator: self.caller.allocator
+            )
+        )
         self.needsCallerFlush = true
         self.hasPassedInterim = true
     }
@@ -63,6 +72,7 @@ extension Exchange {
                 close: self.closesAfterAnswer,
                 keepAlive: request.minorVersion == 0 && !self.closesAfterAnswer,
                 extra: extra,
+                targets: self.match?.route.targets,
                 allocator: self.caller.allocator
             )
         )

@@ -18,6 +18,7 @@ extension Exchange {
         guard let timeouts = self.match?.route.plan.timeouts else { return nil }
         return switch self.machine.phase {
         case .parked, .judging: self.loop.passTimeout
+        case .collecting: timeouts.idle
         // A dial has this limit itself, and knows better what failed.
         case .connecting: timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
@@ -32,6 +33,8 @@ extension Exchange {
             GatewayError(.refreshFailed, "no token came in time")
         case .connecting:
             GatewayError(.overloaded, "no upstream connection became free in time")
+        case .collecting:
+            GatewayError(.bodyTimeout, "the request's body stopped coming")
         case .sending where !self.isRequestEnded && self.upstream?.isWritable == true:
             GatewayError(.bodyTimeout, "the request's body stopped coming")
         case .sending where !self.isRequestEnded:

@@ -59,10 +59,11 @@ extension Exchange {
             return false
         }
         let route = match.route
+        let framing = self.framing(of: request, on: route)
         var head = route.rewrite.head(
             for: request,
             replacing: route.plan.strip ? match.prefix : 0,
-            framing: request.body,
+            framing: framing,
             spare: 1_024,
             allocator: self.caller.allocator
         )
@@ -78,7 +79,7 @@ extension Exchange {
         upstream.begin(self, method: request.method)
         upstream.write(authorized.open())
         self.needsUpstreamFlush = true
-        self.requestEncoder = BodyEncoder(request.body)
+        self.requestEncoder = BodyEncoder(framing)
         if let kept = self.kept.bytes { self.sendBody(kept) }
         self.kept.trim()
         if self.isRequestEnded {
@@ -88,6 +89,14 @@ extension Exchange {
             self.caller.resume()
         }
         return true
+    }
+
+    /// How the body will be sent: to an upstream of HTTP/1.0 by its length, where all of it is here.
+    private func framing(of request: RequestHead, on route: Route) -> BodyFraming {
+        guard request.body == .chunked, self.isRequestEnded, !self.kept.isDropped,
+            self.loop.pools[route.pool].speaksHTTP10
+        else { return request.body }
+        return .length(self.kept.count)
     }
 
     private func passLapsed(_ route: Route) {
@@ -108,7 +117,7 @@ extension Exchange {
     }
 
     /// Once per request: a second attempt finds the caller sending already.
-    private func sendContinue() {
+    func sendContinue() {
         guard !self.hasSentContinue else { return }
         self.hasSentContinue = true
         var interim = self.caller.allocator.buffer(capacity: 25)

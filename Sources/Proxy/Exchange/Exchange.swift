@@ -9,6 +9,7 @@ final class Exchange {
     let loop: GatewayLoop
     unowned let caller: CallerHandler
     var machine = ExchangeMachine()
+    private var unverified: UnverifiedCaller
 
     /// The request under way, from its head's coming to the last byte of its answer.
     var request: RequestHead?
@@ -39,9 +40,10 @@ final class Exchange {
     /// What is known of the request under way for those who count.
     var record: RequestRecord?
 
-    init(loop: GatewayLoop, caller: CallerHandler) {
+    init(loop: GatewayLoop, caller: CallerHandler, from unverified: UnverifiedCaller) {
         self.loop = loop
         self.caller = caller
+        self.unverified = unverified
     }
 
     /// No request is under way.
@@ -58,6 +60,8 @@ final class Exchange {
         switch self.machine.phase {
         case .sending, .answering: self.upstream?.isWritable ?? false
         case .parked, .connecting: self.kept.hasRoom
+        // Its end must be seen, so there is always room for one piece more.
+        case .collecting: !self.kept.isOver
         case .idle, .judging, .poisoned: false
         }
     }
@@ -75,7 +79,7 @@ extension Exchange {
         self.hasPassedInterim = false
         self.hasSentContinue = false
         self.record = RequestRecord(method: request.method.name, startedAt: .now)
-        switch self.loop.gateway.decide(request) {
+        switch self.loop.gateway.decide(request, from: &self.unverified) {
         case .answer(let error): self.answer(error)
         case .forward(let match): self.begin(match, hasPass: true)
         case .wait(let match): self.begin(match, hasPass: false)
@@ -87,9 +91,22 @@ extension Exchange {
         self.record?.route = match.route.number
         self.record?.account = match.route.plan.account
         self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
-        switch self.machine.begin(hasPass: hasPass) {
-        case .connect: self.connect(match.route)
-        case .park: self.park(match.route, refused: nil)
+        self.go(self.machine.begin(hasPass: hasPass, collectsBody: self.needsLength), on: match.route)
+    }
+
+    /// The upstream can't read chunks, so a body whose length is not known must be here whole before it is sent.
+    private var needsLength: Bool {
+        guard let request = self.request, request.body == .chunked, let route = self.match?.route else { return false }
+        return self.loop.pools[route.pool].speaksHTTP10
+    }
+
+    private func go(_ begin: ExchangeMachine.Begin, on route: Route) {
+        switch begin {
+        case .connect: self.connect(route)
+        case .park: self.park(route, refused: nil)
+        case .collect:
+            self.lastProgress = self.loop.tick
+            if self.request?.expectsContinue == true { self.sendContinue() }
         case .fail: self.abort()
         }
     }
@@ -106,6 +123,13 @@ extension Exchange {
             self.sendBody(bytes)
         case .parked, .connecting, .judging:
             self.kept.keep(bytes, isSent: false)
+        case .collecting:
+            self.lastProgress = self.loop.tick
+            self.kept.keep(bytes, isSent: false)
+            guard self.kept.isOver, self.machine.failed() == .answer else { return }
+            self.answer(
+                GatewayError(.lengthRequired, "a chunked body above the replay limit, for an upstream of HTTP/1.0")
+            )
         case .idle, .poisoned: break
         }
     }
@@ -116,6 +140,10 @@ extension Exchange {
         case .sending, .answering:
             self.lastProgress = self.loop.tick
             self.endBody()
+        case .collecting:
+            guard let route = self.match?.route else { return self.abort() }
+            let hasPass = self.loop.gateway.slots[route.slot].pass != nil
+            self.go(self.machine.collected(hasPass: hasPass), on: route)
         case .parked, .connecting, .judging, .idle, .poisoned: break
         }
     }
@@ -126,8 +154,7 @@ extension Exchange {
         self.releaseUpstream(reusable: false)
         self.isRequestEnded = false
         if self.record == nil { self.record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now) }
-        let code = GatewayError.Code(rawValue: error.code.rawValue) ?? .badRequest
-        self.answer(GatewayError(code, "\(error.reason)"))
+        self.answer(GatewayError(error))
     }
 
     /// Nothing of the caller may be touched from here on: who still waits in this request's name finds it idle.

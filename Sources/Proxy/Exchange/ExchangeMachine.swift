@@ -6,11 +6,14 @@
 ///                   ▲       │                                                              │  │
 ///                   └─pass lapsed                        connecting ◀──newer pass (replay)─┘  └─no newer pass─▶ answering
 ///
+/// Where the upstream needs the body's length, `collecting` comes before `connecting` and `parked`, until the body is whole.
 /// From every state but `idle` an own answer or the caller's leaving goes to `idle`. Each event returns what must be
 /// done about it, once; what is not possible in a state poisons the machine, and the shell closes both sides.
 package struct ExchangeMachine: ~Copyable {
     private enum State {
         case idle
+        /// The body must be here whole before anything can be sent.
+        case collecting
         case parked(Attempts)
         case connecting(Attempts)
         case sending(Attempts, isReused: Bool)
@@ -21,7 +24,7 @@ package struct ExchangeMachine: ~Copyable {
     }
 
     /// Where the exchange stands, for those who feed it and for the sweep.
-    package enum Phase: Sendable { case idle, parked, connecting, sending, judging, answering, poisoned }
+    package enum Phase: Sendable { case idle, collecting, parked, connecting, sending, judging, answering, poisoned }
 
     private var state = State.idle
 
@@ -30,6 +33,7 @@ package struct ExchangeMachine: ~Copyable {
     package var phase: Phase {
         switch self.state {
         case .idle: .idle
+        case .collecting: .collecting
         case .parked: .parked
         case .connecting: .connecting
         case .sending: .sending
@@ -43,11 +47,27 @@ package struct ExchangeMachine: ~Copyable {
 // MARK: - Before an answer
 
 extension ExchangeMachine {
-    package enum Begin: Equatable, Sendable { case connect, park, fail }
+    package enum Begin: Equatable, Sendable { case connect, park, collect, fail }
 
     /// A request has come, and its route is settled.
-    package mutating func begin(hasPass: Bool) -> Begin {
+    ///
+    /// - Parameter collectsBody: its body must be whole before it is sent.
+    package mutating func begin(hasPass: Bool, collectsBody: Bool = false) -> Begin {
         guard case .idle = self.state else { return self.poison(.fail) }
+        guard !collectsBody else {
+            self.state = .collecting
+            return .collect
+        }
+        return self.start(hasPass)
+    }
+
+    /// The body that had to be whole is.
+    package mutating func collected(hasPass: Bool) -> Begin {
+        guard case .collecting = self.state else { return self.poison(.fail) }
+        return self.start(hasPass)
+    }
+
+    private mutating func start(_ hasPass: Bool) -> Begin {
         self.state = hasPass ? .connecting(Attempts()) : .parked(Attempts())
         return hasPass ? .connect : .park
     }
@@ -70,17 +90,17 @@ extension ExchangeMachine {
             attempts.isReplay = true
             self.state = .connecting(attempts)
             return .replay
-        case .idle, .connecting, .sending, .answering, .poisoned:
+        case .idle, .collecting, .connecting, .sending, .answering, .poisoned:
             return .ignore
         }
     }
 
     package enum Failed: Equatable, Sendable { case answer, ignore }
 
-    /// No pass is to be had, or no connection.
+    /// No pass is to be had, or no connection, or the body is too long to be collected.
     package mutating func failed() -> Failed {
         switch self.state {
-        case .parked, .judging, .connecting:
+        case .collecting, .parked, .judging, .connecting:
             self.state = .idle
             return .answer
         case .idle, .sending, .answering, .poisoned:
@@ -179,7 +199,7 @@ extension ExchangeMachine {
         case .answering:
             self.state = .idle
             return .abortCaller
-        case .idle, .parked, .connecting, .poisoned:
+        case .idle, .collecting, .parked, .connecting, .poisoned:
             return .ignore
         }
     }
@@ -198,7 +218,7 @@ extension ExchangeMachine {
     /// - Returns: whether the caller can still be told; else its connection must be aborted.
     package mutating func upstreamFailed() -> Bool {
         switch self.state {
-        case .sending, .connecting, .parked, .judging:
+        case .collecting, .sending, .connecting, .parked, .judging:
             self.state = .idle
             return true
         case .idle, .answering, .poisoned:

@@ -13,13 +13,17 @@ package struct KeptBody {
         self.limit = limit
     }
 
-    private var count: Int { self.bytes?.readableBytes ?? 0 }
+    /// Bytes that are kept.
+    package var count: Int { self.bytes?.readableBytes ?? 0 }
 
     /// Nothing of the body has been taken yet.
     package var isEmpty: Bool { self.count == 0 && !self.isDropped }
 
     /// Whether another piece should be taken before anything can be sent.
     package var hasRoom: Bool { self.count < self.limit }
+
+    /// More is kept than may be sent again.
+    package var isOver: Bool { self.count > self.limit }
 
     /// Later pieces are copied behind the first, so that many small ones don't hold a read buffer each.
     ///
@@ -36,7 +40,7 @@ package struct KeptBody {
 
     /// After what was kept has been sent: more than the limit is not kept on.
     package mutating func trim() {
-        if self.count > self.limit { self.drop() }
+        if self.isOver { self.drop() }
     }
 
     private mutating func drop() {

@@ -13,13 +13,16 @@ package final class Route: Sendable {
     /// Where the upstream's pool stands.
     package let pool: Int
     let rewrite: UpstreamRequest
+    /// Where targets that the upstream's answers name come back to.
+    let targets: AnswerTargets
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
-    /// The path as it stands in a request without percent signs.
-    private let path: [UInt8]
+    /// The path as it stands in a request without percent signs; `nil` where a segment holds a slash, which a request
+    /// can have only encoded.
+    private let path: [UInt8]?
     /// The decoded segments of the path.
-    private let segments: [ArraySlice<UInt8>]
+    private let segments: [[UInt8]]
 
     init(_ plan: RoutePlan, number: Int, slot: Int, line: Int, pool: Int) {
         self.plan = plan
@@ -34,11 +37,38 @@ package final class Route: Sendable {
             via: plan.via,
             injectedName: plan.injection.header
         )
+        self.targets = AnswerTargets(
+            scheme: upstream.tls == nil ? "http" : "https",
+            authority: upstream.authority,
+            upstreamPath: upstream.path,
+            prefix: plan.path,
+            strip: plan.strip
+        )
         self.hostName = Array((plan.host ?? "").lowercased().utf8)
-        self.path = Array(plan.path.utf8)
-        self.segments =
-            self.path.dropFirst().dropLast().isEmpty
-            ? [] : self.path.dropFirst().dropLast().split(separator: 0x2F, omittingEmptySubsequences: false)
+        let segments = Self.segments(of: Array(plan.path.utf8))
+        self.segments = segments
+        self.path =
+            segments.contains { $0.contains(0x2F) } ? nil : segments.reduce(into: [0x2F]) { $0 += $1 + [0x2F] }
+    }
+
+    /// Splits first and decodes then, so that an encoded slash stays within its segment.
+    private static func segments(of path: [UInt8]) -> [[UInt8]] {
+        let inner = path.dropFirst().dropLast()
+        guard !inner.isEmpty else { return [] }
+        return inner.split(separator: 0x2F, omittingEmptySubsequences: false).map { segment in
+            var decoded: [UInt8] = []
+            var rest = segment
+            while let byte = rest.popFirst() {
+                let digits = rest.prefix(2)
+                if byte == 0x25, digits.count == 2, let high = digits.first?.hexValue, let low = digits.last?.hexValue {
+                    decoded.append(high << 4 | low)
+                    rest = rest.dropFirst(2)
+                } else {
+                    decoded.append(byte)
+                }
+            }
+            return decoded
+        }
     }
 
     /// How many segments its path has: of two routes that match, the one with more wins.
@@ -56,9 +86,9 @@ package final class Route: Sendable {
         let path = request.target.path
         if request.target.isAsterisk || path.isEmpty { return self.segments.isEmpty ? 0 : nil }
         guard request.target.isEncoded else {
-            guard path.count >= self.path.count else { return nil }
-            for index in self.path.indices where bytes[path.lower + index] != self.path[index] { return nil }
-            return self.path.count
+            guard let own = self.path, path.count >= own.count else { return nil }
+            for index in own.indices where bytes[path.lower + index] != own[index] { return nil }
+            return own.count
         }
         return self.decodedPrefix(of: path, in: bytes)
     }

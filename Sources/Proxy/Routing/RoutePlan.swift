@@ -5,7 +5,7 @@ package struct RoutePlan: Sendable {
     package var name: String
     /// Without a port, in any case; `nil` matches any host.
     package var host: String?
-    /// Whole segments, decoded, beginning and ending with `/`.
+    /// Whole segments as a URL has them (percent-encoded), beginning and ending with `/`.
     package var path: String
     package var upstream: Upstream
     package var account: AccountID

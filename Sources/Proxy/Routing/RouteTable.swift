@@ -43,22 +43,28 @@ package struct RouteTable: Sendable {
         self.pools = pools
     }
 
-    /// What ``match(_:)`` found.
+    /// What ``match(_:for:)`` found.
     package struct Match: Sendable {
         package let route: Route
         /// Raw bytes of the request's path that the route's path covers.
         package let prefix: Int
     }
 
-    /// The route that `request` goes by, or `nil` where there is none.
-    package func match(_ request: RequestHead) -> Match? {
+    /// The route that `request` goes by.
+    ///
+    /// - Parameter caller: who sends it. What it may not use is not passed over for another route.
+    /// - Throws: ``GatewayError/Code/noRoute``, ``GatewayError/Code/callerForbidden``.
+    package func match(_ request: RequestHead, for caller: Caller) throws(GatewayError) -> Match {
         let bytes = request.bytes.readableBytesUInt8Span
-        for route in self.routes {
+        for (index, route) in self.routes.enumerated() {
             if !route.hostName.isEmpty, !bytes.matches(request.hostName, lowercase: route.hostName) { continue }
             if let prefix = route.matchedPrefix(of: request, in: bytes) {
+                guard caller.may(use: index, for: request) else {
+                    throw GatewayError(.callerForbidden, "the caller may not use the route, its account or the method")
+                }
                 return Match(route: route, prefix: prefix)
             }
         }
-        return nil
+        throw GatewayError(.noRoute, "no route matches the host and path; see the routes of martlet.yaml")
     }
 }

@@ -38,6 +38,7 @@ final class GatewayLoop {
     init(
         eventLoop: any EventLoop,
         table: RouteTable,
+        callers: CallerTable,
         headLimits: HeadLimits,
         callerTimeouts: CallerTimeouts,
         passTimeout: Duration,
@@ -54,7 +55,7 @@ final class GatewayLoop {
         self.waiterLimit = waiterLimit
         self.passes = passes
         self.passRequests = passRequests
-        self.gateway = Gateway(table)
+        self.gateway = Gateway(table, callers: callers)
         self.pools = table.pools.map { UpstreamPool($0, loop: self) }
     }
 

@@ -4,6 +4,8 @@ package import HTTPWire
 package struct ProxyPlan: Sendable {
     package var listeners: [Address]
     package var routes: [RoutePlan]
+    /// Who may use them; `nil` for anyone but web pages.
+    package var callers: [CallerPlan]?
     package var headLimits: HeadLimits
     package var callerTimeouts: CallerTimeouts
     /// Requests that may wait for passes at once.
@@ -13,24 +15,40 @@ package struct ProxyPlan: Sendable {
     /// Event loops, each with a listening socket per address.
     package var eventLoops: Int
 
-    /// An address to listen on: a host name or IP address, and a port (0: any free one).
-    package struct Address: Sendable, Hashable, CustomStringConvertible {
-        package var host: String
-        package var port: Int
+    /// Somewhere to listen.
+    package enum Address: Sendable, Hashable, CustomStringConvertible {
+        /// A host name or IP address, and a TCP port (0: any free one).
+        case network(host: String, port: Int)
+        /// An absolute path.
+        case unix(path: String)
 
         package init(host: String, port: Int) {
-            self.host = host
-            self.port = port
+            self = .network(host: host, port: port)
+        }
+
+        /// The TCP port; 0 for a Unix socket, which has none.
+        package var port: Int {
+            if case .network(_, let port) = self { port } else { 0 }
+        }
+
+        /// What callers name it by in `Host`, without the port; `nil` for a Unix socket.
+        var hostField: String? {
+            guard case .network(let host, _) = self else { return nil }
+            return host.contains(":") ? "[\(host)]" : host
         }
 
         package var description: String {
-            self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+            switch self {
+            case .network(_, let port): "\(self.hostField ?? ""):\(port)"
+            case .unix(let path): "unix:\(path)"
+            }
         }
     }
 
     package init(
         listeners: [Address],
         routes: [RoutePlan],
+        callers: [CallerPlan]? = nil,
         headLimits: HeadLimits = .request,
         callerTimeouts: CallerTimeouts = CallerTimeouts(),
         waiters: Int = 10_000,
@@ -39,6 +57,7 @@ package struct ProxyPlan: Sendable {
     ) {
         self.listeners = listeners
         self.routes = routes
+        self.callers = callers
         self.headLimits = headLimits
         self.callerTimeouts = callerTimeouts
         self.waiters = waiters

@@ -19,6 +19,7 @@ package final class ProxyServer: Sendable {
     private let loops: [NIOLoopBound<GatewayLoop>]
     private let passRequests: (stream: AsyncStream<PassRequest>, continuation: AsyncStream<PassRequest>.Continuation)
     private let listeners = Mutex<[any Channel]>([])
+    private let socketFiles = Mutex<[UnixSocketFile]>([])
     /// Whether the event loops still take tasks; held while one is given.
     private let takesTasks = Mutex(true)
     private let isShuttingDown = Atomic(false)
@@ -35,6 +36,7 @@ package final class ProxyServer: Sendable {
         let passRequests = AsyncStream<PassRequest>.makeStream()
         self.passRequests = passRequests
         let table = RouteTable(plan.routes)
+        let callers = CallerTable(plan.callers, routes: table, hosts: plan.listeners.compactMap(\.hostField))
         let waiterLimit = WaiterLimit(plan.waiters)
         self.waiterLimit = waiterLimit
         let routes = plan.routes.map(\.name)
@@ -45,6 +47,7 @@ package final class ProxyServer: Sendable {
                 let loop = GatewayLoop(
                     eventLoop: eventLoop,
                     table: table,
+                    callers: callers,
                     headLimits: plan.headLimits,
                     callerTimeouts: plan.callerTimeouts,
                     passTimeout: plan.passTimeout,
@@ -62,43 +65,73 @@ package final class ProxyServer: Sendable {
         self.loops = loops
     }
 
-    /// Opens the listening sockets, one per address and event loop.
+    /// Opens the listening sockets: one per network address and event loop, one per Unix socket.
     ///
     /// - Returns: the addresses, with the ports that were chosen where 0 was asked for.
     package func bind() async throws(ProxyError) -> [ProxyPlan.Address] {
         var bound: [ProxyPlan.Address] = []
         for address in self.plan.listeners {
             do {
-                bound.append(try await self.bind(address))
+                switch address {
+                case .network(let host, let port): bound.append(try await self.bind(host, port))
+                case .unix(let path): bound.append(try await self.bind(path))
+                }
             } catch {
                 await self.closeListeners()
-                throw ProxyError(
-                    .addressUnavailable,
-                    "can't listen on \(address): \(Self.reason(error)); stop the other process or change listeners"
-                )
+                throw error as? ProxyError
+                    ?? ProxyError(
+                        .addressUnavailable,
+                        "can't listen on \(address): \(Self.reason(error)); stop the other process or change listeners"
+                    )
             }
         }
         return bound
     }
 
-    private func bind(_ address: ProxyPlan.Address) async throws -> ProxyPlan.Address {
+    private func bind(_ host: String, _ port: Int) async throws -> ProxyPlan.Address {
         // With SO_REUSEPORT a second gateway would silently take half of the connections: a first bind without it finds out.
         // A port that the system is to choose is nobody else's.
-        if address.port != 0 {
+        if port != 0 {
             let probe = try await ServerBootstrap(group: self.group)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 // Whoever connects in this moment waits for the listeners.
                 .serverChannelOption(.autoRead, value: false)
-                .bind(host: address.host, port: address.port).get()
+                .bind(host: host, port: port).get()
             try await probe.close()
         }
-        var port = address.port
+        var port = port
         for loop in self.loops {
-            let listener = try await self.listener(on: loop).bind(host: address.host, port: port).get()
+            let listener = try await self.listener(on: loop).bind(host: host, port: port).get()
             self.listeners.withLock { $0.append(listener) }
             port = listener.localAddress?.port ?? port
         }
-        return ProxyPlan.Address(host: address.host, port: port)
+        return ProxyPlan.Address(host: host, port: port)
+    }
+
+    /// One socket listens, and hands connections to the loops in turn.
+    ///
+    /// Without keys for callers, only this user may connect: there is nothing else to tell who it is.
+    private func bind(_ path: String) async throws -> ProxyPlan.Address {
+        let (file, socket) = try UnixSocketFile.bind(path, mode: self.plan.callers == nil ? 0o600 : 0o666)
+        self.socketFiles.withLock { $0.append(file) }
+        let loops = self.loops
+        let listener = try await ServerBootstrap(group: self.group)
+            .serverChannelOption(.backlog, value: 4_096)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
+            .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let loop = loops.first(where: { $0.eventLoop === channel.eventLoop }) else {
+                        throw ChannelError.inappropriateOperationForState
+                    }
+                    let handler = CallerHandler(loop: loop.value, isOnUnixSocket: true)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .withBoundSocket(socket).get()
+        self.listeners.withLock { $0.append(listener) }
+        return .unix(path: path)
     }
 
     private func listener(on loop: NIOLoopBound<GatewayLoop>) -> ServerBootstrap {
@@ -112,7 +145,9 @@ package final class ProxyServer: Sendable {
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(CallerHandler(loop: loop.value))
+                    try channel.pipeline.syncOperations.addHandler(
+                        CallerHandler(loop: loop.value, isOnUnixSocket: false)
+                    )
                 }
             }
     }
@@ -211,6 +246,11 @@ package final class ProxyServer: Sendable {
     }
 
     private func closeListeners() async {
+        let files = self.socketFiles.withLock { files in
+            defer { files = [] }
+            return files
+        }
+        for file in files { file.remove() }
         let listeners = self.listeners.withLock { listeners in
             defer { listeners = [] }
             return listeners

@@ -5,6 +5,8 @@ import TokenModel
 final class UpstreamPool {
     /// Connections unused for this long are closed.
     private static let idleTimeout = Duration.seconds(60)
+    /// How long an answer of HTTP/1.0 tells what the upstream speaks.
+    private static let versionMemory = Duration.seconds(600)
 
     private let origin: UpstreamOrigin
     private let dialer: UpstreamDialer
@@ -13,6 +15,8 @@ final class UpstreamPool {
     /// Connections that have joined and are not gone, and those being dialled.
     private(set) var count = 0
     private var waiting = CircularBuffer<Place>()
+    /// When the last answer came, if it was one of HTTP/1.0.
+    private var sawHTTP10: Tick?
 
     /// A request's place in the queue.
     private struct Place {
@@ -30,6 +34,16 @@ final class UpstreamPool {
     }
 
     var tick: Tick { self.loop.tick }
+
+    /// The upstream can't be sent chunks (RFC 9112 §6.1).
+    var speaksHTTP10: Bool {
+        guard let sawHTTP10 = self.sawHTTP10 else { return false }
+        return self.tick.duration(since: sawHTTP10) < Self.versionMemory
+    }
+
+    func answered(minorVersion: UInt8) {
+        self.sawHTTP10 = minorVersion == 0 ? self.tick : nil
+    }
 
     /// Gives `exchange` a connection by ``Exchange/connected(_:)``, now if an idle one is there.
     ///

@@ -2,14 +2,16 @@
 enum AdminKey: String, Vocabulary {
     case address
     case tokenFile = "token_file"
+    case allowCleartext = "allow_cleartext"
 
-    static let later = ["tls", "allow_cleartext"]
+    static let later = ["tls"]
 }
 
 extension AdminSettings {
     init(_ section: Section<AdminKey>, state: String, besides listeners: [ListenerSettings]) {
         let address = section.read(.address) { place in
-            place.loopbackAddress(or: "another needs tls or allow_cleartext, not supported yet")
+            section.allows(.allowCleartext)
+                ? place.listenerAddress() : place.loopbackAddress(or: "another needs allow_cleartext: true")
         }
         self.address = address ?? ListenerAddress(loopbackPort: 8081)
         self.tokenFile =

@@ -7,20 +7,21 @@ enum ListenerKey: String, Vocabulary {
 
 extension ListenerSettings {
     /// What a file without `listeners` means.
-    static let standard = ListenerSettings(address: ListenerAddress(loopbackPort: 8080))
+    static let standard = ListenerSettings(address: .network(ListenerAddress(loopbackPort: 8080)))
 
-    /// Reads `listeners`. All of them are on loopback: there are no callers to tell apart, and whoever can connect can
-    /// use every account.
-    static func list(_ place: Place) -> [ListenerSettings]? {
+    /// Reads `listeners`. Where there are no callers to tell apart, whoever can connect can use every account: then all of
+    /// them are on loopback or Unix sockets.
+    static func list(_ place: Place, hasCallers: Bool) -> [ListenerSettings]? {
         guard let items = place.items() else { return nil }
         if items.isEmpty { place.fault("is empty, there must be one") }
         var listeners: [ListenerSettings] = []
         for item in items {
             guard let section = Section<ListenerKey>(item) else { continue }
-            let address = section.require(.address) { place in
-                place.loopbackAddress(or: "a gateway that others can reach needs callers, not supported yet")
-            }
+            let address = section.require(.address) { $0.callerAddress(hasCallers: hasCallers) }
             guard let address else { continue }
+            if address.isReachableFromOutside {
+                section[.address]?.warn("callers' keys and the answers travel unencrypted there")
+            }
             if let owner = address.owner(among: listeners) {
                 section[.address]?.fault("is the address of \(owner) too")
             }
@@ -33,7 +34,14 @@ extension ListenerSettings {
 extension ListenerAddress {
     /// Which of `listeners` has this address too; the system gives every asker for port 0 another one.
     func owner(among listeners: [ListenerSettings]) -> String? {
-        guard self.port != 0 else { return nil }
+        CallerAddress.network(self).owner(among: listeners)
+    }
+}
+
+extension CallerAddress {
+    /// As ``ListenerAddress/owner(among:)``.
+    fileprivate func owner(among listeners: [ListenerSettings]) -> String? {
+        if case .network(let address) = self, address.port == 0 { return nil }
         return listeners.firstIndex { $0.address == self }.map { "listeners[\($0)]" }
     }
 }
@@ -42,10 +50,26 @@ extension Place {
     /// An address that only this machine can reach.
     /// - Parameter need: why no other is taken.
     func loopbackAddress(or need: String) -> ListenerAddress? {
-        guard let address = self.parsed("an address", by: { text throws(ValueError) in try ListenerAddress(text) })
-        else { return nil }
+        guard let address = self.listenerAddress() else { return nil }
         guard address.host.isLoopback else {
             self.fault("must be a loopback address such as 127.0.0.1 or [::1]: \(need)")
+            return nil
+        }
+        return address
+    }
+
+    func listenerAddress() -> ListenerAddress? {
+        self.parsed("an address") { text throws(ValueError) in try ListenerAddress(text) }
+    }
+
+    fileprivate func callerAddress(hasCallers: Bool) -> CallerAddress? {
+        guard let address = self.parsed("an address", by: { text throws(ValueError) in try CallerAddress(text) })
+        else { return nil }
+        guard hasCallers || !address.isReachableFromOutside else {
+            self.fault(
+                "must be a loopback address such as 127.0.0.1 or [::1], or a Unix socket: a gateway that others can "
+                    + "reach needs callers"
+            )
             return nil
         }
         return address

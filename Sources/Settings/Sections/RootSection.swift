@@ -2,18 +2,19 @@ internal import TokenModel
 
 /// The keys of the whole file.
 enum RootKey: String, Vocabulary {
-    case listeners, admin, metrics, store, providers, accounts, routes, limits, log
+    case listeners, admin, metrics, store, providers, accounts, routes, callers, limits, log
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
 
-    static let later = ["replica", "callers", "webhook"]
+    static let later = ["replica", "webhook"]
 }
 
 extension GatewaySettings {
     /// Reads the whole file. What is wrong goes to the reading; where that has faults this value is of no use.
     init(_ section: Section<RootKey>, in reading: Reading) {
         let state = Self.stateDirectory(section, reading.surroundings)
-        let listeners = section.read(.listeners, ListenerSettings.list) ?? [.standard]
+        let listeners =
+            section.read(.listeners) { ListenerSettings.list($0, hasCallers: section.has(.callers)) } ?? [.standard]
 
         // References are checked against the names that stand in the file, whatever is wrong with what they name. A
         // missing or misshapen mapping has its own fault, and then no reference into it is judged.
@@ -24,6 +25,9 @@ extension GatewaySettings {
         }
         let routes = section.require(.routes) { RouteSettings.list($0, accounts: accounts?.map(\.name)) }
 
+        self.callers = section.read(.callers) {
+            CallerSettings.list($0, routes: routes, accounts: accounts?.map(\.name))
+        }
         self.listeners = listeners
         self.admin = AdminSettings(section.section(.admin, of: AdminKey.self), state: state, besides: listeners)
         let admin = self.admin

@@ -14,7 +14,7 @@ package struct ListenerAddress: Hashable, Sendable {
     /// Reads `127.0.0.1:8080` or `[::1]:8080`.
     init(_ text: String) throws(ValueError) {
         let expected = ValueError("expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080")
-        guard !text.hasPrefix("unix:") else { throw ValueError("a Unix socket is not supported yet") }
+        guard !text.hasPrefix("unix:") else { throw ValueError("can't be a Unix socket, only listeners can") }
         guard let colon = text.lastIndex(of: ":") else { throw expected }
         let host: NetworkHost
         do throws(ValueError) { host = try NetworkHost(text[..<colon]) } catch { throw expected }

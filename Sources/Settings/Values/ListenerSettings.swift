@@ -1,4 +1,4 @@
 /// One place where callers connect.
 package struct ListenerSettings: Equatable, Sendable {
-    package let address: ListenerAddress
+    package let address: CallerAddress
 }

@@ -90,7 +90,7 @@ enum Assembly {
             throw error
         }
         return RunningGateway(
-            callers: callers.map { "http://\($0)" },
+            callers: callers.map { $0.hasPrefix("unix:") ? $0 : "http://\($0)" },
             proxy: proxy,
             engine: engine,
             admin: admin,

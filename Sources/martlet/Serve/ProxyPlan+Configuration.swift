@@ -1,4 +1,3 @@
-internal import Foundation
 internal import HTTPWire
 internal import Proxy
 internal import Settings
@@ -10,8 +9,9 @@ extension ProxyPlan {
         var routes: [RoutePlan] = []
         for route in settings.routes { routes.append(try RoutePlan(route, trust: &trust)) }
         self.init(
-            listeners: settings.listeners.map { Address(host: $0.address.host.text, port: $0.address.port) },
+            listeners: settings.listeners.map { Address($0.address) },
             routes: routes,
+            callers: settings.callers.map { $0.map(CallerPlan.init) },
             headLimits: HeadLimits(
                 head: settings.limits.head,
                 field: settings.limits.field,
@@ -24,14 +24,34 @@ extension ProxyPlan {
     }
 }
 
+extension ProxyPlan.Address {
+    fileprivate init(_ address: CallerAddress) {
+        switch address {
+        case .network(let address): self = .network(host: address.host.text, port: address.port)
+        case .unix(let path): self = .unix(path: path)
+        }
+    }
+}
+
+extension CallerPlan {
+    fileprivate init(_ caller: CallerSettings) {
+        self.init(
+            name: caller.name,
+            keys: caller.keyDigests.compactMap { KeyDigest($0) },
+            routes: caller.routes,
+            accounts: caller.accounts,
+            methods: caller.methods
+        )
+    }
+}
+
 extension RoutePlan {
     /// - Parameter trust: made once for each file of roots, since reading one takes long.
     fileprivate init(_ route: RouteSettings, trust: inout [String?: UpstreamTLS]) throws(CommandFailure) {
         self.init(
             name: route.name,
             host: route.match.host,
-            // The configuration writes it as a URL does; the data path compares decoded segments.
-            path: route.match.path.removingPercentEncoding ?? route.match.path,
+            path: route.match.path,
             upstream: Upstream(
                 host: route.upstream.host.text,
                 port: route.upstream.port,

@@ -12,18 +12,29 @@ final class Gateway: Sendable {
     private let directory: TemporaryDirectory
 
     /// - Parameters:
+    ///   - listener: where callers connect.
     ///   - provider: further lines of the provider's section.
     ///   - route: further lines of the route's section.
+    ///   - more: lines at the end of the configuration.
     ///   - log: a path where the log goes instead of a file of the program's.
     init(
         _ mock: Mock,
         in directory: TemporaryDirectory,
+        listener: String = "127.0.0.1:0",
         provider: String = "",
         route: String = "",
+        more: String = "",
         log: String? = nil
     ) async throws {
         self.directory = directory
-        try Self.configure(mock.address, in: directory, provider: provider, route: route)
+        try Self.configure(
+            mock.address,
+            in: directory,
+            listener: listener,
+            provider: provider,
+            route: route,
+            more: more
+        )
         self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory, errors: log)
         self.callers = try await self.program.address(behind: "callers: ")
         self.admin = try await self.program.address(behind: "admin: ")
@@ -34,6 +45,7 @@ final class Gateway: Sendable {
     static func configure(
         _ mock: String,
         in directory: TemporaryDirectory,
+        listener: String = "127.0.0.1:0",
         provider: String = "",
         route: String = "",
         more: String = ""
@@ -41,7 +53,7 @@ final class Gateway: Sendable {
         try directory.write(Array("mock-secret\n".utf8), to: "client-secret")
         try directory.setMode(0o600, of: "client-secret")
         let text = """
-            listeners: [{ address: 127.0.0.1:0 }]
+            listeners: [{ address: \(listener) }]
             admin: { address: 127.0.0.1:0 }
             metrics: { address: 127.0.0.1:0 }
             state_dir: \(directory.path(of: "state"))

@@ -169,4 +169,37 @@ import Testing
             for name in ["Connection", "X-Hop", "Keep-Alive", "Proxy-Authenticate"] { #expect(head.all(name).isEmpty) }
         }
     }
+
+    @Test func `targets in the upstream come back under the route's prefix, in interim answers too`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.get)
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let base = "http://127.0.0.1:\(rig.upstream.port)/v2"
+            try await upstream.send(
+                "HTTP/1.1 103 Early Hints\r\nLink: </v2/style>; rel=preload\r\n\r\n"
+                    + "HTTP/1.1 201 Created\r\nLocation: \(base)/users/1\r\nContent-Location: /v2/users/1\r\n"
+                    + "Link: <\(base)/users?page=2>; rel=next, <https://other.example/v2/>; rel=other\r\n"
+                    + "X-Url: \(base)/x\r\nContent-Length: 0\r\n\r\n"
+            )
+            #expect(try await caller.head()["Link"] == "</acme/style>; rel=preload")
+            let head = try await caller.head()
+            #expect(head["Location"] == "/acme/users/1")
+            #expect(head["Content-Location"] == "/acme/users/1")
+            #expect(head["Link"] == "</acme/users?page=2>; rel=next, <https://other.example/v2/>; rel=other")
+            #expect(head["X-Url"] == "\(base)/x")
+        }
+    }
+
+    @Test func `a path with encoded characters is written into targets as it is configured`() async throws {
+        try await withRig(.route { $0.path = "/a%2Fb/" }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /a%2fb/x HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head().request == "GET /v2/x")
+            try await upstream.send("HTTP/1.1 302 Found\r\nLocation: /v2/y\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await caller.head()["Location"] == "/a%2Fb/y")
+        }
+    }
 }

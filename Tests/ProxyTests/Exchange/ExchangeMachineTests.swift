@@ -21,6 +21,7 @@ import Testing
         }
     }
 
+    private static let collecting: [MachineEvent] = [.beginCollecting]
     private static let parked: [MachineEvent] = [.begin(hasPass: false)]
     private static let connecting: [MachineEvent] = [.begin(hasPass: true)]
     private static let sending = connecting + [.sent(onReused: false)]
@@ -35,10 +36,14 @@ import Testing
         Row([], .begin(hasPass: true), "connect", .connecting),
         Row([], .begin(hasPass: false), "park", .parked),
         Row(answering + [.ended], .begin(hasPass: true), "connect", .connecting),
+        Row([], .beginCollecting, "collect", .collecting),
+        Row(collecting, .collected(hasPass: true), "connect", .connecting),
+        Row(collecting, .collected(hasPass: false), "park", .parked),
     ]
 
     static let passes: [Row] = [
         Row([], .passArrived(isNewer: true), "ignore", .idle),
+        Row(collecting, .passArrived(isNewer: true), "ignore", .collecting),
         Row(parked, .passArrived(isNewer: true), "connect", .connecting),
         Row(parked, .passArrived(isNewer: false), "connect", .connecting),
         Row(connecting, .passArrived(isNewer: true), "ignore", .connecting),
@@ -52,6 +57,7 @@ import Testing
 
     static let failures: [Row] = [
         Row([], .failed, "ignore", .idle),
+        Row(collecting, .failed, "answer", .idle),
         Row(parked, .failed, "answer", .idle),
         Row(connecting, .failed, "answer", .idle),
         Row(sending, .failed, "ignore", .sending),
@@ -59,6 +65,7 @@ import Testing
         Row(judgingLost, .failed, "answer", .idle),
         Row(answering, .failed, "ignore", .answering),
         Row([], .upstreamFailed, "abort", .idle),
+        Row(collecting, .upstreamFailed, "answer", .idle),
         Row(parked, .upstreamFailed, "answer", .idle),
         Row(connecting, .upstreamFailed, "answer", .idle),
         Row(sending, .upstreamFailed, "answer", .idle),
@@ -102,6 +109,7 @@ import Testing
 
     static let losses: [Row] = [
         Row([], .lost(mayRepeat: true), "ignore", .idle),
+        Row(collecting, .lost(mayRepeat: true), "ignore", .collecting),
         Row(parked, .lost(mayRepeat: true), "ignore", .parked),
         Row(connecting, .lost(mayRepeat: true), "ignore", .connecting),
         Row(sendingReused, .lost(mayRepeat: true), "retry", .connecting),
@@ -114,7 +122,9 @@ import Testing
         Row(answering, .lost(mayRepeat: true), "abortCaller", .idle),
     ]
 
-    static let leavings: [Row] = [[], parked, connecting, sending, judging, judgingLost, answering].map { way in
+    static let leavings: [Row] = [
+        [], collecting, parked, connecting, sending, judging, judgingLost, answering,
+    ].map { way in
         Row(way, .abandoned, "()", .idle)
     }
 
@@ -139,7 +149,9 @@ import Testing
             for event in row.way { _ = event.happen(to: &machine) }
             told.insert("\(machine.phase) \(Self.kind(row.event))")
         }
-        for phase: ExchangeMachine.Phase in [.idle, .parked, .connecting, .sending, .judging, .answering] {
+        for phase: ExchangeMachine.Phase in [
+            .idle, .collecting, .parked, .connecting, .sending, .judging, .answering,
+        ] {
             for event in MachineEvent.allCases where event.isPossible(in: phase) {
                 #expect(told.contains("\(phase) \(Self.kind(event))"))
             }
@@ -212,9 +224,11 @@ import Testing
 
             let action = event.happen(to: &machine)
 
-            if case .begin = event {
+            switch event {
+            case .begin, .beginCollecting:
                 begun += 1
                 spent = [:]
+            default: break
             }
             spent[action, default: 0] += 1
             if Self.last.contains(action) { over += 1 }

@@ -3,6 +3,8 @@ import Proxy
 /// Something that happens to an ``ExchangeMachine``, as a value.
 enum MachineEvent: Sendable, Hashable, CaseIterable {
     case begin(hasPass: Bool)
+    case beginCollecting
+    case collected(hasPass: Bool)
     case passArrived(isNewer: Bool)
     case failed
     case lapsed
@@ -14,7 +16,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     case abandoned
 
     static let allCases: [MachineEvent] = [
-        .begin(hasPass: true), .begin(hasPass: false), .passArrived(isNewer: true), .passArrived(isNewer: false),
+        .begin(hasPass: true), .begin(hasPass: false), .beginCollecting, .collected(hasPass: true),
+        .collected(hasPass: false), .passArrived(isNewer: true), .passArrived(isNewer: false),
         .failed,
         .lapsed, .sent(onReused: true), .sent(onReused: false), .answered(isDeadToken: true, isRepeatable: true),
         .answered(isDeadToken: true, isRepeatable: false), .answered(isDeadToken: false, isRepeatable: true),
@@ -28,6 +31,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     func happen(to machine: inout ExchangeMachine) -> String {
         switch self {
         case .begin(let hasPass): "\(machine.begin(hasPass: hasPass))"
+        case .beginCollecting: "\(machine.begin(hasPass: true, collectsBody: true))"
+        case .collected(let hasPass): "\(machine.collected(hasPass: hasPass))"
         case .passArrived(let isNewer): "\(machine.passArrived(isNewer: isNewer))"
         case .failed: "\(machine.failed())"
         case .lapsed: "\(machine.lapsed())"
@@ -44,7 +49,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     /// Whether a shell that keeps its books can cause it in that phase; else it would poison the machine.
     func isPossible(in phase: ExchangeMachine.Phase) -> Bool {
         switch self {
-        case .begin: phase == .idle
+        case .begin, .beginCollecting: phase == .idle
+        case .collected: phase == .collecting
         case .lapsed, .sent: phase == .connecting
         case .answered: phase == .sending
         case .ended: phase == .answering
@@ -56,6 +62,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     var name: String {
         switch self {
         case .begin(let hasPass): hasPass ? "begin with a pass" : "begin without a pass"
+        case .beginCollecting: "begin with a body to collect"
+        case .collected(let hasPass): hasPass ? "collected, with a pass" : "collected, without a pass"
         case .passArrived(let isNewer): isNewer ? "a newer pass" : "the same pass"
         case .failed: "no pass or no connection"
         case .lapsed: "pass lapsed"

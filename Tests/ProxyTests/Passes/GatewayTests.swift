@@ -11,8 +11,14 @@ import TokenModel
         return gateway
     }
 
+    /// What it decides for one who needs no key.
+    private func decide(_ gateway: Gateway, _ request: RequestHead) -> Gateway.Decision {
+        var caller = UnverifiedCaller(isOnUnixSocket: true)
+        return gateway.decide(request, from: &caller)
+    }
+
     private func match(_ gateway: Gateway, _ path: String = "/acme/") throws -> RouteTable.Match? {
-        switch gateway.decide(try .parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")) {
+        switch self.decide(gateway, try .parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")) {
         case .forward(let match), .wait(let match): match
         case .answer: nil
         }
@@ -29,17 +35,17 @@ import TokenModel
     @Test func `a request waits without a pass, goes with one, and waits again when it is dropped`() throws {
         let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
         var gateway = self.gateway()
-        guard case .wait = gateway.decide(request) else {
+        guard case .wait = self.decide(gateway, request) else {
             Issue.record("no pass, and it does not wait")
             return
         }
         gateway.follow(.installed(.sample()))
-        guard case .forward = gateway.decide(request) else {
+        guard case .forward = self.decide(gateway, request) else {
             Issue.record("a pass, and it does not go")
             return
         }
         gateway.follow(.dropped(Rig.account))
-        guard case .wait = gateway.decide(request) else {
+        guard case .wait = self.decide(gateway, request) else {
             Issue.record("no pass any more, and it does not wait")
             return
         }
@@ -47,7 +53,7 @@ import TokenModel
 
     @Test func `a request that no route matches is answered`() throws {
         let request = try RequestHead.parsed("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
-        guard case .answer(let error) = self.gateway().decide(request) else {
+        guard case .answer(let error) = self.decide(self.gateway(), request) else {
             Issue.record("it goes somewhere")
             return
         }
@@ -58,7 +64,7 @@ import TokenModel
     func `what is left of a path is never taken for a host`(upstream: String, rest: String, isRefused: Bool) throws {
         let gateway = self.gateway([.sample(port: 1) { $0.upstream.path = upstream }])
         let request = try RequestHead.parsed("GET /acme\(rest) HTTP/1.1\r\nHost: a\r\n\r\n")
-        if case .answer(let error) = gateway.decide(request) {
+        if case .answer(let error) = self.decide(gateway, request) {
             #expect(error.code == .badRequest)
             #expect(isRefused)
         } else {

@@ -10,6 +10,7 @@ import TokenModel
     static let statuses: [(GatewayError.Code, Int)] = [
         (.badRequest, 400), (.targetTooLong, 414), (.headTooLarge, 431), (.methodNotAllowed, 405),
         (.expectationFailed, 417), (.notImplemented, 501), (.versionUnsupported, 505), (.noRoute, 404),
+        (.callerUnknown, 401), (.callerForbidden, 403), (.lengthRequired, 411),
         (.bodyTimeout, 408), (.upstreamUnreachable, 502), (.upstreamReset, 502), (.upstreamInvalid, 502),
         (.upstreamTimeout, 504), (.refreshFailed, 503), (.providerConfig, 502), (.reauthorizationRequired, 503),
         (.accountEmpty, 503), (.accountUnreadable, 503), (.killed, 503), (.storeLost, 503), (.overloaded, 503),
@@ -43,7 +44,7 @@ import TokenModel
 
     @Test(arguments: statuses)
     func `each code has its status in the head and in the problem`(code: GatewayError.Code, status: Int) throws {
-        var error = GatewayError(code, "something failed")
+        var error = GatewayError(code, "canary: key k1 of /var/lib/martlet")
         error.account = AccountID("alice")
         error.route = "acme"
 
@@ -56,7 +57,8 @@ import TokenModel
         let problem = try self.problem(body)
         #expect(problem.type == "urn:martlet:error:\(code.rawValue)")
         #expect(problem.status == status)
-        #expect(problem.detail == "something failed")
+        #expect(problem.detail == "\(error.detail)" && !problem.detail.isEmpty)
+        #expect(!body.contains("canary"))
         #expect(!problem.title.isEmpty)
         #expect(problem.account == "alice")
         #expect(problem.route == "acme")
@@ -95,11 +97,17 @@ import TokenModel
         #expect(text.contains("\r\nConnection: close\r\n") == close)
     }
 
-    @Test func `any message is one JSON string`() throws {
-        let message = "quote \" backslash \\ tab \t newline \r\n nul \u{0} umlaut ä emoji 🐦 del \u{7F}"
-        let problem = try self.problem(try self.parts(GatewayError(.killed, message)).body)
-        #expect(problem.detail.contains("quote \" backslash \\ tab"))
-        #expect(problem.detail.contains("umlaut ä emoji 🐦"))
+    @Test func `any name is one JSON string`() throws {
+        var error = GatewayError(.killed, "")
+        error.route = "quote \" backslash \\ tab \t newline \r\n nul \u{0} umlaut ä emoji 🐦 del \u{7F}"
+        let problem = try self.problem(try self.parts(error).body)
+        #expect(problem.route?.contains("quote \" backslash \\ tab") == true)
+        #expect(problem.route?.contains("umlaut ä emoji 🐦") == true)
+    }
+
+    @Test func `401 asks for a key`() throws {
+        let (_, text, _) = try self.parts(GatewayError(.callerUnknown, ""))
+        #expect(text.contains("\r\nWWW-Authenticate: Bearer realm=\"martlet\"\r\n"))
     }
 
     @Test func `405 says what is allowed`() throws {

@@ -27,6 +27,20 @@ final class Peer: Sendable {
         )
     }
 
+    /// Over a Unix socket.
+    static func connect(toSocket path: String) async throws -> Peer {
+        try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: false)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .connect(unixDomainSocketPath: path) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(PeerInbox(eventLoop: channel.eventLoop))
+                    return try Peer(channel)
+                }
+            }
+    }
+
     /// - Parameters:
     ///   - receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
     ///   - sendBuffer: likewise.

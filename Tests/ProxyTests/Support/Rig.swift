@@ -28,7 +28,21 @@ struct Rig: Sendable {
         var accessLog: LogWriter?
         /// The routes, for an upstream at a port.
         var routes: (Int) -> [RoutePlan] = { [.sample(port: $0)] }
+        /// Who may use them; `nil` for anyone but web pages.
+        var callers: [CallerPlan]?
+        /// Where it listens besides a port of this machine.
+        var unixSocket: String?
     }
+
+    /// Makes `a` a host of the gateway's own, so that requests may name it. Nothing matches it.
+    private static let ownHost = RoutePlan.sample(port: 1) { plan in
+        plan.name = "own-host"
+        plan.host = "a"
+        plan.path = "/no-request-has-this-path/"
+    }
+
+    /// The routes of `setup`, and the rig's own.
+    static func routes(_ setup: Setup, _ port: Int) -> [RoutePlan] { setup.routes(port) + [self.ownHost] }
 
     func caller(receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
         try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, sendBuffer: sendBuffer)
@@ -75,8 +89,9 @@ func withRig<Result>(
     let passes = ScriptedPasses()
     let server = await ProxyServer(
         ProxyPlan(
-            listeners: [.init(host: "127.0.0.1", port: 0)],
-            routes: setup.routes(upstream.port),
+            listeners: [.init(host: "127.0.0.1", port: 0)] + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
+            routes: Rig.routes(setup, upstream.port),
+            callers: setup.callers,
             callerTimeouts: setup.callerTimeouts,
             waiters: setup.waiters,
             passTimeout: setup.passTimeout,

@@ -1,0 +1,152 @@
+/// Where the targets that an upstream names in its answers come back to: what points below the route's upstream is put
+/// below the route's prefix, as a path, so that a caller that follows it comes through the gateway again.
+///
+/// Everything else stays byte for byte: other hosts, other paths, relative targets, and targets with dot segments, which
+/// might lead out of the prefix.
+package struct AnswerTargets: Sendable {
+    /// `http` or `https`, in lower case.
+    private let scheme: [UInt8]
+    /// Host, and port where it is not the scheme's, in lower case.
+    private let authority: [UInt8]
+    /// The port that may stand behind the host although it is the scheme's.
+    private let standardPort: [UInt8]
+    /// What a path at the upstream begins with, ending with `/`.
+    private let path: [UInt8]
+    /// What stands there for the caller, ending with `/`.
+    private let prefix: [UInt8]
+
+    /// - Parameters:
+    ///   - scheme: of the upstream, `http` or `https`.
+    ///   - authority: of the upstream, with its port where that is not the scheme's.
+    ///   - upstreamPath: beginning and ending with `/`.
+    ///   - prefix: the route's path as it stands in a URL, beginning and ending with `/`.
+    ///   - strip: the upstream's path stands in the prefix's place; else in front of it.
+    package init(scheme: String, authority: String, upstreamPath: String, prefix: String, strip: Bool) {
+        self.scheme = Array(scheme.lowercased().utf8)
+        self.authority = Array(authority.lowercased().utf8)
+        self.standardPort = Array((scheme.lowercased() == "https" ? ":443" : ":80").utf8)
+        self.path = Array(upstreamPath.utf8) + (strip ? [] : Array(prefix.utf8.dropFirst()))
+        self.prefix = Array(prefix.utf8)
+    }
+
+    /// The value of a `Location`, `Content-Location` or `Link` field as the caller gets it, or `nil` where it stays.
+    func mapped(_ field: Field, in bytes: Span<UInt8>) -> [UInt8]? {
+        field.known == .link
+            ? self.mappedLink(field.value, in: bytes) : self.mappedTarget(field.value, in: bytes)
+    }
+
+    /// A list of `<target>; parameters` (RFC 8288 §3), each target mapped. Parameters stay, `anchor` too.
+    private func mappedLink(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
+        var mapped: [UInt8]?
+        /// Up to where `mapped` says what stands in the field.
+        var copied = range.lower
+        var position = range.lower
+        while position < range.upper {
+            switch bytes[position] {
+            case .quote:
+                position = bytes.endOfQuotedString(from: position, upTo: range.upper)
+            case 0x3C:
+                let start = position + 1
+                var end = start
+                while end < range.upper, bytes[end] != 0x3E { end += 1 }
+                guard end < range.upper else { return mapped.map { $0 + bytes.copy(copied, range.upper) } }
+                if let target = self.mappedTarget(ByteRange(start, end), in: bytes) {
+                    mapped = (mapped ?? []) + bytes.copy(copied, start) + target
+                    copied = end
+                }
+                position = end + 1
+            default:
+                position += 1
+            }
+        }
+        return mapped.map { $0 + bytes.copy(copied, range.upper) }
+    }
+
+    private func mappedTarget(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
+        guard let start = self.pathStart(of: range, in: bytes) else { return nil }
+        // The empty path of an absolute target is `/` (RFC 9110 §4.2.3).
+        if start == range.upper || bytes[start] == .question || bytes[start] == 0x23 {
+            guard start > range.lower, self.path.count == 1 else { return nil }
+            return self.prefix + bytes.copy(start, range.upper)
+        }
+        let rest = start + self.path.count
+        guard rest <= range.upper else { return nil }
+        for index in self.path.indices where bytes[start + index] != self.path[index] { return nil }
+        // `//` at the beginning would name another host.
+        guard self.prefix.count > 1 || rest == range.upper || bytes[rest] != .slash else { return nil }
+        guard !bytes.hasDotSegment(from: rest, upTo: range.upper) else { return nil }
+        return self.prefix + bytes.copy(rest, range.upper)
+    }
+
+    /// Where the path of a target at the upstream begins, or `nil` where it is another server's, or relative.
+    private func pathStart(of range: ByteRange, in bytes: Span<UInt8>) -> Int? {
+        guard !range.isEmpty else { return nil }
+        var position = range.lower
+        if bytes[position] != .slash {
+            let end = position + self.scheme.count
+            guard end < range.upper, bytes[end] == .colon,
+                bytes.matches(ByteRange(position, end), lowercase: self.scheme)
+            else { return nil }
+            position = end + 1
+        } else if range.count == 1 || bytes[position + 1] != .slash {
+            return position
+        }
+        guard position + 1 < range.upper, bytes[position] == .slash, bytes[position + 1] == .slash else { return nil }
+        let host = position + 2
+        var end = host
+        while end < range.upper, bytes[end] != .slash, bytes[end] != .question, bytes[end] != 0x23 { end += 1 }
+        return self.isUpstream(ByteRange(host, end), in: bytes) ? end : nil
+    }
+
+    private func isUpstream(_ authority: ByteRange, in bytes: Span<UInt8>) -> Bool {
+        if bytes.matches(authority, lowercase: self.authority) { return true }
+        let host = authority.upper - self.standardPort.count
+        guard host > authority.lower else { return false }
+        return bytes.matches(ByteRange(host, authority.upper), lowercase: self.standardPort)
+            && bytes.matches(ByteRange(authority.lower, host), lowercase: self.authority)
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func copy(_ lower: Int, _ upper: Int) -> [UInt8] {
+        var copy: [UInt8] = []
+        copy.reserveCapacity(upper - lower)
+        for position in lower..<upper { copy.append(self[position]) }
+        return copy
+    }
+
+    /// Behind the quote that ends the string which begins at `start` (RFC 9110 §5.6.4), or `end` where none does.
+    fileprivate func endOfQuotedString(from start: Int, upTo end: Int) -> Int {
+        var position = start + 1
+        while position < end {
+            if self[position] == .quote { return position + 1 }
+            position += self[position] == .backslash ? 2 : 1
+        }
+        return end
+    }
+
+    /// Whether a path that goes on at `start` has a segment `.` or `..`, percent-encoded or not.
+    fileprivate func hasDotSegment(from start: Int, upTo end: Int) -> Bool {
+        var position = start
+        var dots = 0
+        var others = 0
+        while position < end, self[position] != .question, self[position] != 0x23 {
+            if self[position] == .slash {
+                if others == 0, dots == 1 || dots == 2 { return true }
+                dots = 0
+                others = 0
+            } else if self[position] == .dot {
+                dots += 1
+            } else if self[position] == .percent, position + 2 < end, self[position + 1] == 0x32,
+                self[position + 2].lowercased == 0x65
+            {
+                dots += 1
+                position += 2
+            } else {
+                others += 1
+            }
+            position += 1
+        }
+        return others == 0 && (dots == 1 || dots == 2)
+    }
+}

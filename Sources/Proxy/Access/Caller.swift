@@ -1,0 +1,65 @@
+import HTTPWire
+import NIOCore
+
+/// Somebody who may use the gateway, proven for one request. Only ``CallerTable/authenticate(_:_:)`` gives one out, and
+/// no route is found without one.
+package final class Caller: Sendable {
+    /// As the configuration names it; `nil` where it names no callers.
+    package let name: String?
+    /// Whether it may use each route, in the table's order; `nil` for all.
+    private let routes: [Bool]?
+    /// A bit for each method with a name of its own; `nil` for all methods.
+    private let methods: UInt8?
+    /// Further methods, as they stand in a request.
+    private let otherMethods: [[UInt8]]
+
+    /// Anyone at all: there are no callers to tell apart.
+    init() {
+        self.name = nil
+        self.routes = nil
+        self.methods = nil
+        self.otherMethods = []
+    }
+
+    init(_ plan: CallerPlan, of table: RouteTable) {
+        self.name = plan.name
+        self.routes =
+            plan.routes == nil && plan.accounts == nil
+            ? nil
+            : table.routes.map { route in
+                plan.routes?.contains(route.plan.name) != false && plan.accounts?.contains(route.plan.account) != false
+            }
+        self.methods = plan.methods.map { names in
+            names.reduce(0) { bits, name in HTTPMethod(name: name).map { bits | 1 << $0.rawValue } ?? bits }
+        }
+        self.otherMethods = (plan.methods ?? []).filter { HTTPMethod(name: $0) == nil }.map { Array($0.utf8) }
+    }
+
+    /// Whether it may use the route at `index` of the table for such a request.
+    func may(use index: Int, for request: RequestHead) -> Bool {
+        if let routes = self.routes, !routes[index] { return false }
+        guard let methods = self.methods else { return true }
+        guard request.method == .other else { return methods & 1 << request.method.rawValue != 0 }
+        let bytes = request.bytes.readableBytesUInt8Span
+        return self.otherMethods.contains { name in
+            name.count == request.methodName.count
+                && name.indices.allSatisfy { name[$0] == bytes[request.methodName.lower + $0] }
+        }
+    }
+}
+
+extension HTTPMethod {
+    /// The method of that name, where it is one of the known ones.
+    fileprivate init?(name: String) {
+        switch name {
+        case "GET": self = .get
+        case "HEAD": self = .head
+        case "POST": self = .post
+        case "PUT": self = .put
+        case "DELETE": self = .delete
+        case "OPTIONS": self = .options
+        case "PATCH": self = .patch
+        default: return nil
+        }
+    }
+}

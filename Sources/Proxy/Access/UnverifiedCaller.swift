@@ -1,0 +1,42 @@
+import HTTPWire
+import TokenModel
+
+/// Whoever is at the other end of one connection, before it has proven itself: which door it came by, and the key that
+/// it proved itself by last.
+///
+/// A client sends the same key with each request of a connection, so it is hashed for the first one only. Whether it is
+/// the same is compared in constant time: behind one connection there may be several clients (a proxy's pool), and how
+/// long an answer takes must not tell one of them about another's key. Only a key that was good is remembered, so a
+/// wrong one is never cheaper to try.
+package struct UnverifiedCaller {
+    /// Longer ones are hashed each time, so that a connection holds little.
+    private static let longestRemembered = 512
+
+    private struct Proof {
+        let caller: Caller
+        let credentials: Secret
+        let isOwnField: Bool
+    }
+
+    /// It has come over a Unix socket, where no web page can come from.
+    package let isOnUnixSocket: Bool
+    private var proof: Proof?
+
+    package init(isOnUnixSocket: Bool) {
+        self.isOnUnixSocket = isOnUnixSocket
+    }
+
+    /// Who proved itself on this connection by the very same field, if anyone did.
+    func caller(presenting key: PresentedKey, in bytes: Span<UInt8>) -> Caller? {
+        guard let proof = self.proof, proof.isOwnField == key.isOwnField,
+            proof.credentials.matches(bytes.extracting(key.value.lower..<key.value.upper))
+        else { return nil }
+        return proof.caller
+    }
+
+    mutating func remember(_ caller: Caller, presenting key: PresentedKey, in bytes: Span<UInt8>) {
+        guard key.value.count <= Self.longestRemembered else { return }
+        let credentials = Secret((key.value.lower..<key.value.upper).map { bytes[$0] })
+        self.proof = Proof(caller: caller, credentials: credentials, isOwnField: key.isOwnField)
+    }
+}

@@ -1,0 +1,99 @@
+import NIOCore
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// The file of a Unix socket that callers connect to, from its binding to its removal.
+struct UnixSocketFile: Sendable {
+    private let path: String
+    private let identity: Identity
+
+    /// Which file it is, whatever its name.
+    private struct Identity: Sendable, Equatable {
+        let device: dev_t
+        let inode: ino_t
+    }
+
+    /// Binds a socket to `path`. What a process left there that has died is removed first; a socket on which somebody
+    /// listens, and what is no socket, stays.
+    ///
+    /// - Parameter mode: of the file; who may write to it may connect. It is set before anyone can.
+    /// - Returns: the file, and the bound socket; whoever takes that closes it.
+    static func bind(_ path: String, mode: mode_t) throws(ProxyError) -> (file: UnixSocketFile, socket: CInt) {
+        guard let address = try? SocketAddress(unixDomainSocketPath: path) else {
+            throw Self.unavailable(path, "the path is too long for a socket")
+        }
+        // Two that start at once must not remove each other's: the one that comes second finds this lock.
+        let directory = unsafe open(Self.parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw Self.unavailable(path, "its directory can't be opened; make it") }
+        defer { close(directory) }
+        guard flock(directory, LOCK_EX | LOCK_NB) == 0 else {
+            throw Self.unavailable(path, "another process holds its directory, perhaps to listen there; try again")
+        }
+        try Self.removeAbandoned(path, address)
+
+        let socket = Self.makeSocket()
+        guard socket >= 0 else { throw Self.unavailable(path, "the system has no socket left") }
+        guard unsafe address.withSockAddr({ unsafe Glibc.bind(socket, $0, socklen_t($1)) }) == 0 else {
+            let code = errno
+            close(socket)
+            throw Self.unavailable(path, Self.reason(code))
+        }
+        guard unsafe chmod(path, mode) == 0, let identity = Self.identity(of: path) else {
+            close(socket)
+            _ = unsafe unlink(path)
+            throw Self.unavailable(path, "its mode can't be set")
+        }
+        return (UnixSocketFile(path: path, identity: identity), socket)
+    }
+
+    /// Removes the file, if it still is the one that was bound.
+    func remove() {
+        guard Self.identity(of: self.path) == self.identity else { return }
+        _ = unsafe unlink(self.path)
+    }
+
+    private static func removeAbandoned(_ path: String, _ address: SocketAddress) throws(ProxyError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw self.unavailable(path, "something that is no socket is there; move it away")
+        }
+        let probe = self.makeSocket()
+        guard probe >= 0 else { throw self.unavailable(path, "the system has no socket left") }
+        defer { close(probe) }
+        let isRefused =
+            unsafe address.withSockAddr { unsafe connect(probe, $0, socklen_t($1)) } != 0 && errno == ECONNREFUSED
+        guard isRefused else { throw self.unavailable(path, "another process listens there") }
+        _ = unsafe unlink(path)
+    }
+
+    private static func makeSocket() -> CInt {
+        socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | O_CLOEXEC | O_NONBLOCK, 0)
+    }
+
+    private static func identity(of path: String) -> Identity? {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return nil }
+        return Identity(device: status.st_dev, inode: status.st_ino)
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func reason(_ code: CInt) -> String {
+        switch code {
+        case EADDRINUSE: "the address is in use"
+        case EACCES: "this user may not make files there"
+        case EROFS: "its file system can't be written"
+        default: "error \(code) of the system"
+        }
+    }
+
+    private static func unavailable(_ path: String, _ reason: String) -> ProxyError {
+        ProxyError(.addressUnavailable, "can't listen on unix:\(path): \(reason)")
+    }
+}

@@ -1,0 +1,98 @@
+internal import TokenModel
+
+/// The keys of one caller.
+enum CallerKey: String, Vocabulary {
+    case name, routes, accounts, methods
+    case keyDigest = "key_sha256"
+
+    static let later = ["certificate", "peer"]
+}
+
+extension CallerSettings {
+    /// Reads `callers`.
+    /// - Parameters:
+    ///   - routes: the routes there are; `nil` if that can't be told.
+    ///   - accounts: the names there are; `nil` if that can't be told.
+    static func list(_ place: Place, routes: [RouteSettings]?, accounts: [String]?) -> [CallerSettings]? {
+        guard let items = place.items() else { return nil }
+        if items.isEmpty {
+            place.fault("is empty, nobody could use the gateway; without callers this machine's users can")
+        }
+        var names: [String: Int] = [:]
+        var owners: [[UInt8]: Int] = [:]
+        return items.enumerated().compactMap { index, item in
+            guard let section = Section<CallerKey>(item) else { return nil }
+            let name = section.require(.name) { $0.name() }
+            // A caller that is to prove itself otherwise has had its fault.
+            if !section.has(.keyDigest), !section.hasLater {
+                section.missing("key_sha256 is missing; martlet callers new makes a key and its line")
+            }
+            let digests = section.read(.keyDigest) { $0.keyDigests(of: index, owners: &owners) } ?? []
+            let allowedRoutes = section.read(.routes) { $0.references(to: "route", among: routes?.map(\.name)) }
+            let allowedAccounts = section.read(.accounts) { $0.references(to: "account", among: accounts) }
+            let methods = section.read(.methods) { place in place.atLeastOne { $0.method() } }
+            if let name, let first = names.updateValue(index, forKey: name) {
+                section[.name]?.fault("is the name of callers[\(first)] too")
+            }
+            guard let name else { return nil }
+            let caller = CallerSettings(
+                name: name,
+                keyDigests: digests,
+                routes: allowedRoutes,
+                accounts: allowedAccounts?.map { AccountID($0) },
+                methods: methods
+            )
+            if let routes, !routes.isEmpty, !routes.contains(where: caller.mayUse) {
+                item.warn("no route is left that this caller may use")
+            }
+            return caller
+        }
+    }
+
+    private func mayUse(_ route: RouteSettings) -> Bool {
+        self.routes?.contains(route.name) != false && self.accounts?.contains(route.account) != false
+    }
+}
+
+extension Place {
+    /// What `read` makes of each item of a list, which must have one: an empty list would mean nothing at all, and is
+    /// easily taken for everything.
+    fileprivate func atLeastOne<Value>(_ read: (Place) -> Value?) -> [Value]? {
+        guard let items = self.items() else { return nil }
+        if items.isEmpty { self.fault("is empty; leave it out to allow all") }
+        return items.compactMap(read)
+    }
+
+    fileprivate func references(to kind: String, among names: [String]?) -> [String]? {
+        self.atLeastOne { $0.reference(to: kind, among: names) }
+    }
+
+    /// One digest or a list of them, so that a key can be changed without a gap.
+    fileprivate func keyDigests(of caller: Int, owners: inout [[UInt8]: Int]) -> [[UInt8]]? {
+        var places = [self]
+        if case .list = self.content {
+            places = self.items() ?? []
+            if places.isEmpty { self.fault("is empty") }
+        }
+        var digests: [[UInt8]] = []
+        for place in places {
+            guard let digest = place.parsed("the SHA-256 of a key", by: KeyDigest.parse) else { continue }
+            if let owner = owners.updateValue(caller, forKey: digest) {
+                place.fault(owner == caller ? "is given twice" : "is the key of callers[\(owner)] too")
+            }
+            digests.append(digest)
+        }
+        return digests
+    }
+
+    /// A method (RFC 9110 §9.1) as it stands in a request.
+    fileprivate func method() -> String? {
+        self.parsed("a method") { text throws(ValueError) in
+            guard text.utf8.allSatisfy(\.isTokenCharacter) else { throw ValueError("is not a method") }
+            // Methods are told apart by case, and none in lower case is in use.
+            guard text == text.uppercased() else { throw ValueError("must be in upper case") }
+            guard text != "TRACE", text != "CONNECT" else { throw ValueError("is never served") }
+            return text
+        }
+    }
+}

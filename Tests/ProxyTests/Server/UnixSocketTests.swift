@@ -1,0 +1,151 @@
+import Foundation
+import NIOCore
+import Proxy
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+@Suite struct UnixSocketTests {
+    /// A path for a socket that nobody else uses. Removed by ``withPath(_:)``.
+    private func withPath(_ test: (String) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await test(directory.appending(path: "m.sock").path)
+    }
+
+    private func mode(of path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return try #require(attributes[.posixPermissions] as? Int)
+    }
+
+    private func server(_ path: String) async -> ProxyServer {
+        await ProxyServer(
+            ProxyPlan(listeners: [.unix(path: path)], routes: [], eventLoops: 2),
+            passes: ScriptedPasses()
+        )
+    }
+
+    private func status(over path: String, _ fields: String = "Host: a") async throws -> Int {
+        let caller = try await Peer.connect(toSocket: path)
+        defer { caller.close() }
+        try await caller.send("GET /nowhere HTTP/1.1\r\n\(fields)\r\n\r\n")
+        return try await caller.answer().head.status
+    }
+
+    /// Leaves a socket file behind on which nobody listens.
+    private func abandon(_ path: String) throws {
+        let socket = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        let address = try SocketAddress(unixDomainSocketPath: path)
+        let result = unsafe address.withSockAddr { unsafe bind(socket, $0, socklen_t($1)) }
+        #expect(result == 0)
+        close(socket)
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `requests over a Unix socket go upstream, from all loops, and nobody calls them web pages`() async throws
+    {
+        try await self.withPath { path in
+            var setup = Rig.Setup()
+            setup.eventLoops = 2
+            setup.unixSocket = path
+            try await withRig(setup) { rig in
+                for round in 1...4 {
+                    let caller = try await Peer.connect(toSocket: path)
+                    try await caller.send(
+                        "POST /acme/\(round) HTTP/1.1\r\nHost: any.example\r\nOrigin: https://evil.example\r\n"
+                            + "Sec-Fetch-Site: cross-site\r\nContent-Length: 2\r\n\r\nhi"
+                    )
+                    let upstream = try await rig.upstream.accept()
+                    let (head, body) = try await upstream.request()
+                    #expect(head.request == "POST /v2/\(round)")
+                    #expect(head["Authorization"] == "Bearer token-1")
+                    #expect(body == "hi")
+                    try await upstream.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+                    #expect(try await caller.answer().body == "ok")
+                    caller.close()
+                }
+            }
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test func `without callers only this user may connect; with callers the key decides`() async throws {
+        try await self.withPath { path in
+            var setup = Rig.Setup()
+            setup.unixSocket = path
+            try await withRig(setup) { (_: Rig) async throws in
+                #expect(try self.mode(of: path) == 0o600)
+                #expect(try await self.status(over: path) == 404)
+            }
+            setup.callers = [CallerPlan(name: "a", keys: [try .of("right")])]
+            try await withRig(setup) { (_: Rig) async throws in
+                #expect(try self.mode(of: path) == 0o666)
+                #expect(try await self.status(over: path) == 401)
+                #expect(try await self.status(over: path, "Host: a\r\nMartlet-Key: right") == 404)
+            }
+        }
+    }
+
+    @Test func `a socket that a dead process left is replaced`() async throws {
+        try await self.withPath { path in
+            try self.abandon(path)
+            let server = await self.server(path)
+            #expect(try await server.bind() == [.unix(path: path)])
+            #expect(try await self.status(over: path) == 404)
+            _ = await server.shutDown(grace: .zero)
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test func `a socket on which somebody listens stays, and goes on`() async throws {
+        try await self.withPath { path in
+            let first = await self.server(path)
+            _ = try await first.bind()
+            let second = await self.server(path)
+            let error = await #expect(throws: ProxyError.self) { _ = try await second.bind() }
+            #expect(error?.code == .addressUnavailable)
+            #expect(error?.message == "can't listen on unix:\(path): another process listens there")
+            _ = await second.shutDown(grace: .zero)
+            #expect(try await self.status(over: path) == 404)
+            _ = await first.shutDown(grace: .zero)
+        }
+    }
+
+    @Test func `what is no socket stays`() async throws {
+        try await self.withPath { path in
+            try Data("precious".utf8).write(to: URL(filePath: path))
+            let server = await self.server(path)
+            let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+            #expect(error?.message.contains("no socket") == true)
+            _ = await server.shutDown(grace: .zero)
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+        }
+    }
+
+    @Test func `a socket that another has put in its place is not removed at the end`() async throws {
+        try await self.withPath { path in
+            let server = await self.server(path)
+            _ = try await server.bind()
+            try FileManager.default.removeItem(atPath: path)
+            try self.abandon(path)
+            _ = await server.shutDown(grace: .zero)
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test func `a directory that is not there is told`() async throws {
+        let server = await self.server("/no/such/directory/m.sock")
+        let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+        #expect(error?.message.contains("unix:/no/such/directory/m.sock") == true)
+        #expect(error?.message.contains("its directory") == true)
+        _ = await server.shutDown(grace: .zero)
+    }
+
+    @Test func `it is written as it is configured`() {
+        #expect(ProxyPlan.Address.unix(path: "/run/m.sock").description == "unix:/run/m.sock")
+        #expect(ProxyPlan.Address.unix(path: "/run/m.sock").port == 0)
+    }
+}
