@@ -102,7 +102,9 @@ extension ByteBuffer {
 
     /// Copies `range` of `source`, counted from its reader index.
     mutating func write(_ range: ByteRange, of source: ByteBuffer) {
-        guard let slice = source.getSlice(at: source.readerIndex + range.lower, length: range.count) else { return }
-        self.writeImmutableBuffer(slice)
+        unsafe source.withUnsafeReadableBytes { bytes in
+            guard range.upper <= bytes.count else { return }
+            _ = unsafe self.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[range.lower..<range.upper]))
+        }
     }
 }

@@ -10,7 +10,7 @@ package enum CallerAnswer {
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
     ///   - extra: whole lines to add, each with its CRLF.
     ///   - targets: where targets in the upstream come back to; `nil` leaves them as they are.
-    ///   - room: to leave behind the head, in bytes.
+    ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
     package static func head(
         of answer: ResponseHead,
         framing: BodyFraming,
@@ -18,11 +18,11 @@ package enum CallerAnswer {
         keepAlive: Bool = false,
         extra: StaticString = "",
         targets: AnswerTargets? = nil,
-        room: Int = 0,
-        allocator: ByteBufferAllocator
+        reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
         let source = answer.bytes
-        var head = allocator.buffer(capacity: source.readableBytes + 80 + extra.utf8CodeUnitCount + room)
+        var head = buffer
+        head.clear(minimumCapacity: source.readableBytes + 80 + extra.utf8CodeUnitCount)
         head.writeStaticString("HTTP/1.1 ")
         if answer.statusLine.count == 5 {
             // A status line without a reason still has the space before it.

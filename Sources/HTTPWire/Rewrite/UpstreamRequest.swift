@@ -32,17 +32,19 @@ package struct UpstreamRequest: Sendable {
     ///     upstream's stands in front of it (`strip: false`).
     ///   - framing: of the body as it will be sent; a request has none that ends with the connection.
     ///   - spare: room to leave for the injected line, in bytes.
+    ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
     package func head(
         for request: RequestHead,
         replacing prefix: Int,
         framing: BodyFraming,
         spare: Int,
-        allocator: ByteBufferAllocator
+        reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
         assert(framing != .untilClose, "a request has no body that ends with the connection")
         let source = request.bytes
-        var head = allocator.buffer(
-            capacity: source.readableBytes + self.path.readableBytes + self.host.readableBytes + spare + 80
+        var head = buffer
+        head.clear(
+            minimumCapacity: source.readableBytes + self.path.readableBytes + self.host.readableBytes + spare + 80
         )
         head.write(ByteRange(0, request.methodName.upper + 1), of: source)
         self.writeTarget(of: request, replacing: prefix, into: &head)

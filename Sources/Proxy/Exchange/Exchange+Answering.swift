@@ -42,8 +42,7 @@ extension Exchange {
                 of: answer,
                 framing: .none,
                 close: false,
-                targets: self.match?.route.targets,
-                allocator: self.caller.allocator
+                targets: self.match?.route.targets
             )
         )
         self.needsCallerFlush = true
@@ -65,17 +64,17 @@ extension Exchange {
         self.closesAfterAnswer =
             !request.keepsAlive || !self.isRequestEnded || framing == .untilClose || self.loop.isDraining
         self.answerEncoder = BodyEncoder(framing)
-        self.caller.write(
-            CallerAnswer.head(
-                of: answer,
-                framing: framing,
-                close: self.closesAfterAnswer,
-                keepAlive: request.minorVersion == 0 && !self.closesAfterAnswer,
-                extra: extra,
-                targets: self.match?.route.targets,
-                allocator: self.caller.allocator
-            )
+        let head = CallerAnswer.head(
+            of: answer,
+            framing: framing,
+            close: self.closesAfterAnswer,
+            keepAlive: request.minorVersion == 0 && !self.closesAfterAnswer,
+            extra: extra,
+            targets: self.match?.route.targets,
+            reusing: self.loop.answerHeads.take()
         )
+        self.loop.answerHeads.keep(head)
+        self.caller.write(head)
         self.needsCallerFlush = true
     }
 

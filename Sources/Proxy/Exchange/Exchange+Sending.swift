@@ -65,7 +65,7 @@ extension Exchange {
             replacing: route.plan.strip ? match.prefix : 0,
             framing: framing,
             spare: 1_024,
-            allocator: self.caller.allocator
+            reusing: self.loop.requestHeads.take()
         )
         guard let authorized = self.loop.gateway.authorize(&head, route, refused: self.refusedToken) else {
             self.passLapsed(route)
@@ -77,7 +77,9 @@ extension Exchange {
         self.upstream = upstream
         self.lastProgress = self.loop.tick
         upstream.begin(self, method: request.method)
-        upstream.write(authorized.open())
+        let bytes = authorized.open()
+        self.loop.requestHeads.keep(bytes)
+        upstream.write(bytes)
         self.needsUpstreamFlush = true
         self.requestEncoder = BodyEncoder(framing)
         if let kept = self.kept.bytes { self.sendBody(kept) }

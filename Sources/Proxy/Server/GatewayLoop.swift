@@ -23,6 +23,9 @@ final class GatewayLoop {
     private(set) var gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
     private(set) var tick = Tick.start
+    /// Where heads are written. Most are with the kernel before the next is made, and then it takes their memory.
+    var requestHeads = SpareBuffer()
+    var answerHeads = SpareBuffer()
     private(set) var isDraining = false
     private var callers: [CallerHandler] = []
     private var waiting: [WaitKey: [(exchange: Exchange, serial: UInt64)]] = [:]

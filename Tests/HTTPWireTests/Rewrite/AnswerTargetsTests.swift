@@ -34,8 +34,7 @@ import Testing
                 of: answer,
                 framing: answer.body,
                 close: false,
-                targets: targets,
-                allocator: ByteBufferAllocator()
+                targets: targets
             )
         )
         let begin = "HTTP/1.1 302 Found\r\nA: b\r\n\(name): "
@@ -141,8 +140,7 @@ import Testing
             of: head,
             framing: head.body,
             close: false,
-            targets: targets,
-            allocator: ByteBufferAllocator()
+            targets: targets
         )
         #expect(text(written) == text(answer.passed))
     }

@@ -219,8 +219,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             for: request,
             replacing: row.prefix,
             framing: row.framing,
-            spare: 0,
-            allocator: ByteBufferAllocator()
+            spare: 0
         )
         #expect(text(written) == row.expected.map { $0 + "\r\n" }.joined())
     }
@@ -232,8 +231,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             for: #require(parsed).0,
             replacing: 1,
             framing: .length(.max),
-            spare: 5000,
-            allocator: ByteBufferAllocator()
+            spare: 5000
         )
         #expect(written.writableBytes >= 5000)
     }

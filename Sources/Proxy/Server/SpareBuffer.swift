@@ -1,0 +1,20 @@
+import NIOCore
+
+/// The memory of a buffer that has gone out, for the next one of its kind.
+struct SpareBuffer {
+    private var buffer = ByteBuffer()
+
+    /// A buffer to write to. It may still hold what went out, and be somebody else's too: clear it first, which takes new
+    /// memory then.
+    mutating func take() -> ByteBuffer {
+        let buffer = self.buffer
+        // Else this copy would make it shared.
+        self.buffer = ByteBuffer()
+        return buffer
+    }
+
+    /// Keeps the memory of a buffer that goes out now.
+    mutating func keep(_ buffer: ByteBuffer) {
+        self.buffer = buffer
+    }
+}
