@@ -69,6 +69,7 @@ extension Exchange {
             return false
         }
         self.sentToken = authorized.token
+        self.loop.used(authorized.token, slot: route.slot)
         self.machine.sent(onReused: upstream.isReused)
         self.upstream = upstream
         self.lastProgress = self.loop.tick

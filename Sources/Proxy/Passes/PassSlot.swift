@@ -7,6 +7,8 @@ package struct PassSlot {
     private let injections: [Injection]
     package private(set) var pass: Pass?
     private var lines: [ByteBuffer] = []
+    /// A request has carried this pass's token.
+    package private(set) var isUsed = false
     /// An upstream has taken this pass's token.
     package private(set) var isProven = false
 
@@ -19,8 +21,15 @@ package struct PassSlot {
         // Only for a pass that says something new: a doubled event must not make lines again.
         guard self.pass != pass else { return }
         self.pass = pass
+        self.isUsed = false
         self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    /// - Returns: whether that is news.
+    mutating func use() -> Bool {
+        defer { self.isUsed = true }
+        return !self.isUsed
     }
 
     /// - Returns: whether that is news.

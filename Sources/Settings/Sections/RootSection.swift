@@ -35,6 +35,14 @@ extension GatewaySettings {
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
         self.log = LogSettings(section.section(.log, of: LogKey.self))
 
+        for account in accounts ?? [] {
+            guard let settings = self.accounts.first(where: { $0.id.rawValue == account.name }),
+                settings.grant == .clientCredentials,
+                self.providers.first(where: { $0.id == settings.provider })?.clientAuthentication
+                    == ClientAuthentication.none
+            else { continue }
+            account.place.warn("client_credentials is for clients that prove themselves, and client_auth is none")
+        }
         let usedProviders = Set(self.accounts.map(\.provider.rawValue))
         for provider in providers ?? [] where !usedProviders.contains(provider.name) {
             provider.place.warn("no account uses it")

@@ -9,16 +9,33 @@ final class Gateway: Sendable {
     let program: Program
     private let directory: TemporaryDirectory
 
-    init(_ mock: Mock, in directory: TemporaryDirectory) async throws {
+    /// - Parameters:
+    ///   - provider: the provider's name.
+    ///   - settings: more of its keys.
+    ///   - grant: how the account's tokens come about.
+    init(
+        _ mock: Mock,
+        provider: String = "mock",
+        settings: String = "timeout: 8s",
+        grant: String = "refresh_token",
+        in directory: TemporaryDirectory
+    ) async throws {
         self.directory = directory
-        try Self.configure(mock.address, in: directory)
+        try Self.configure(mock.address, provider: provider, settings: settings, grant: grant, in: directory)
         self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
         self.callers = try await self.program.address(behind: "callers: ")
         self.admin = try await self.program.address(behind: "admin: ")
     }
 
     /// Writes a `martlet.yaml` and its client secret.
-    static func configure(_ mock: String, in directory: TemporaryDirectory, more: String = "") throws {
+    static func configure(
+        _ mock: String,
+        provider: String = "mock",
+        settings: String = "timeout: 8s",
+        grant: String = "refresh_token",
+        in directory: TemporaryDirectory,
+        more: String = ""
+    ) throws {
         try directory.write(Array("mock-secret\n".utf8), to: "client-secret")
         try directory.setMode(0o600, of: "client-secret")
         let text = """
@@ -27,12 +44,13 @@ final class Gateway: Sendable {
             state_dir: \(directory.path(of: "state"))
             log: { level: trace }
             providers:
-              mock:
+              \(provider):
                 issuer: \(mock)
                 client_id: mock-client
                 client_secret: { file: client-secret }
+                \(settings)
             accounts:
-              alice: { provider: mock }
+              alice: { provider: \(provider), grant: \(grant) }
             routes:
               - name: acme
                 match: { path: /acme/ }
@@ -101,6 +119,7 @@ struct Echo: Decodable {
     let path: String
     let query: String
     let headers: [[String]]
+    let account: String
     let body_size: Int
     let body_sha256: String
 
