@@ -35,12 +35,10 @@ extension GatewaySettings {
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
         self.log = LogSettings(section.section(.log, of: LogKey.self))
 
-        for account in accounts ?? [] {
-            guard let settings = self.accounts.first(where: { $0.id.rawValue == account.name }),
-                settings.grant == .clientCredentials,
-                self.providers.first(where: { $0.id == settings.provider })?.clientAuthentication
-                    == ClientAuthentication.none
-            else { continue }
+        let unproven = Set(self.providers.filter { $0.clientAuthentication == .none }.map(\.id))
+        let minting = self.accounts.filter { $0.grant == .clientCredentials && unproven.contains($0.provider) }
+        let unfit = Set(minting.map(\.id.rawValue))
+        for account in accounts ?? [] where unfit.contains(account.name) {
             account.place.warn("client_credentials is for clients that prove themselves, and client_auth is none")
         }
         let usedProviders = Set(self.accounts.map(\.provider.rawValue))

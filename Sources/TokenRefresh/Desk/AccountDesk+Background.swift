@@ -51,8 +51,11 @@ extension AccountDesk {
         }
         let record = self.sight?.entry?.record
         var pause = Self.shortestRest
-        if record?.claim == nil {
-            // A twentieth of the lifetime leaves a few tries within the margin.
+        // A twentieth of the lifetime leaves a few tries within the margin.
+        if self.usedMark != self.sight?.mark {
+            let lifetime = record?.tokens?.refreshLifetime ?? Self.longestRestUnused * 20
+            pause = max(pause, min(lifetime / 20, Self.longestRestUnused))
+        } else if record?.claim == nil {
             let lifetime = record?.tokens?.lifetime ?? .zero
             pause = max(pause, min(lifetime / 20, Self.longestRest))
         }
@@ -63,4 +66,6 @@ extension AccountDesk {
     /// Often enough to follow another process's claim without a gap (``ClaimWatch/longestGap``).
     private static var shortestRest: Duration { .seconds(1) }
     private static var longestRest: Duration { .seconds(30) }
+    /// A day's keeping alive is not at stake.
+    private static var longestRestUnused: Duration { .seconds(300) }
 }
