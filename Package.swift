@@ -90,7 +90,7 @@ let package = Package(
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room("Proxy", uses: ["HTTPWire", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL, nioTLS]),
-        room("Settings", uses: ["LocalFiles", "TokenModel", yaml]),
+        room("Settings", uses: ["LocalFiles", "OAuth", "TokenModel", yaml]),
         room(
             "AdminAPI",
             uses: [

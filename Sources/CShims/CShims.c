@@ -15,7 +15,9 @@ int64_t martlet_boottime_nanoseconds(void) {
 }
 
 int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory) {
-    return posix_spawn_file_actions_addchdir_np(actions, directory);
+    // A socket that a program inherits stays open for as long as the program runs, whoever closes it here.
+    int error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+    return error != 0 ? error : posix_spawn_file_actions_addchdir_np(actions, directory);
 }
 
 int martlet_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

@@ -57,26 +57,51 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        guard let metadata = try? await self.metadata.metadata() else { return .notSent(.discoveryFailed) }
         let request = FormRequest.refresh(
             refreshToken,
             scopes: scopes,
             parameters: self.settings.tokenParameters,
             client: self.settings.client
         )
-        let outcome = await self.connector.post(request, to: metadata.tokenEndpoint, mayStillSend: mayStillSend)
+        return await self.ask(request, "token endpoint was asked to refresh", mayStillSend)
+    }
+
+    package func mint(
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        let request = FormRequest.clientCredentials(
+            scopes: scopes,
+            parameters: self.settings.tokenParameters,
+            client: self.settings.client
+        )
+        return await self.ask(request, "token endpoint was asked to mint", mayStillSend)
+    }
+
+    private func ask(
+        _ request: FormRequest,
+        _ message: Logger.Message,
+        _ mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        guard let endpoint = try? await self.metadata.tokenEndpoint() else { return .notSent(.discoveryFailed) }
+        let outcome = await self.connector.post(request, to: endpoint, mayStillSend: mayStillSend)
         let now = self.now()
         let verdict = self.classifier.tokenVerdict(on: outcome, now: now)
 
-        self.log("token endpoint was asked to refresh", outcome, verdict.name, verdict.reason)
+        self.log(message, outcome, verdict.name, verdict.reason)
         self.watchClock(outcome, now: now)
         if outcome.hintsThatEndpointMoved { self.metadata.forget() }
         return verdict
     }
 
     package func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        guard let metadata = try? await self.metadata.metadata() else { return .unreachable(.discoveryFailed) }
-        guard let endpoint = metadata.revocationEndpoint else { return .unsupported }
+        let endpoint: ProviderURL
+        do throws(MetadataSource.Unavailable) {
+            guard let named = try await self.metadata.revocationEndpoint() else { return .unsupported }
+            endpoint = named
+        } catch {
+            return .unreachable(.discoveryFailed)
+        }
         let request = FormRequest.revocation(of: token, kind: kind, client: self.settings.client)
         let outcome = await self.connector.post(request, to: endpoint, mayStillSend: { true })
         let verdict = self.classifier.revocationVerdict(on: outcome)

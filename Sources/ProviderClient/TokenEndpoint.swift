@@ -1,10 +1,10 @@
 package import OAuth
 package import TokenModel
 
-/// A provider as the refresh engine and the kill switch see it: where a refresh token is redeemed and tokens are
-/// revoked, with one client registration.
+/// A provider as the refresh engine and the kill switch see it: where refresh tokens are redeemed, access tokens minted
+/// and tokens revoked, with one client registration.
 ///
-/// Both calls always come back, within ``timeout`` and a little, with a verdict; they throw nothing and log no token.
+/// All calls always come back, within ``timeout`` and a little, with a verdict; they throw nothing and log no token.
 /// No cancellation of the calling task touches an exchange that has begun: a provider may have rotated the refresh
 /// token by then, and its answer is the only copy. An implementation must keep that promise.
 package protocol TokenEndpoint: Sendable {
@@ -25,6 +25,13 @@ package protocol TokenEndpoint: Sendable {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict
+
+    /// Has an access token minted in the client's own name (RFC 6749 §4.4), once: no retry happens inside.
+    ///
+    /// - Parameters:
+    ///   - scopes: What to ask for; empty leaves the parameter out.
+    ///   - mayStillSend: As for ``redeem(_:scopes:mayStillSend:)``.
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict
 
     /// Asks the provider to revoke a token (RFC 7009 §2.1), once.
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict

@@ -58,6 +58,13 @@ package struct Gateway {
         return AuthorizedHead(head, token)
     }
 
+    /// A request has carried a slot's token.
+    ///
+    /// - Returns: whether that is news.
+    package mutating func use(slot: Int) -> Bool {
+        self.slots[slot].isUsed ? false : self.slots[slot].use()
+    }
+
     /// An upstream took a slot's token.
     ///
     /// - Returns: whether that is news.

@@ -62,7 +62,16 @@ package struct SettingsSummary: Sendable {
             "  timeout \(Quantity.text(provider.timeout)), default lifetime \(Quantity.text(provider.defaultLifetime))"
                 + (provider.certificateAuthorities.map { ", trusts only the roots in \($0)" } ?? "")
                 + (provider.allowsCleartext ? ", cleartext allowed" : ""),
+            Self.refreshes(of: provider),
         ]
+    }
+
+    /// When the provider's tokens are refreshed, and what goes into each token request.
+    private static func refreshes(of provider: ProviderSettings) -> String {
+        let mode = provider.refresh == .ahead ? "ahead of expiry" : "on expiry"
+        let parameters = provider.tokenParameters.keys.sorted().joined(separator: " ")
+        return "  refresh \(mode), kept alive after \(Quantity.text(provider.keepAlive)) without use"
+            + (parameters.isEmpty ? "" : ", token requests carry \(parameters)")
     }
 
     private static func line(_ account: AccountSettings) -> String {

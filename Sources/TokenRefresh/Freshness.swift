@@ -40,6 +40,12 @@ package struct Freshness: Equatable, Sendable {
         }
     }
 
+    /// How long before a token's end it is replaced where nobody is to wait for that: the larger of 60 s and a fifth of
+    /// its lifetime, but never more than half of it.
+    package static func margin(ofLifetime lifetime: Duration) -> Duration {
+        min(max(.seconds(60), lifetime / 5), lifetime / 2)
+    }
+
     /// No token is believed to live longer, whatever a provider or an import says.
     package static let longestLifetime = Duration.seconds(24 * 3_600)
     /// How far another machine's wall clock may run ahead of ours.

@@ -86,6 +86,59 @@ internal import TokenStorage
         }
     }
 
+    @Test func `nothing is imported where tokens are minted, and a refresh mints`() async throws {
+        try await AdminFixture.run(minting: "bob") { admin in
+            let refused = try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/bob/tokens",
+                #"{"refresh_token": "refresh-canary"}"#
+            )
+            #expect(refused.status == 409)
+            #expect(refused.problem == "conflict")
+            #expect(try await admin.caller.send(.GET, "/v1/accounts/bob").read(Account.self).state == "expired")
+
+            admin.provider.answer(with: .success(Self.grant(access: "access-canary", refresh: "next-canary")))
+            let minted = try await admin.caller.send(.POST, "/v1/accounts/bob/refresh").read(Account.self)
+
+            #expect(minted.state == "valid")
+            #expect(minted.generation == 1)
+            let record = try #require(try await admin.vault.read(AccountID("bob"))).record
+            #expect(record.tokens?.refreshToken == nil)
+        }
+    }
+
+    @Test func `tokens of another client are adopted on the operator's word`() async throws {
+        try await AdminFixture.run { admin in
+            let record = AccountRecord(
+                grant: .random(),
+                generation: Generation(1),
+                tokens: TokenSet(
+                    accessToken: Secret("access-canary"),
+                    refreshToken: Secret("refresh-canary"),
+                    receivedAt: WallTime(millisecondsSince1970: Int64(Self.now())),
+                    lifetime: .seconds(3_600)
+                ),
+                stamp: .start,
+                binding: AccountRecord.Binding(
+                    provider: ProviderID("acme"),
+                    tokenEndpointOrigin: "https://login.acme.example:443",
+                    clientID: "old-app"
+                )
+            )
+            _ = try await admin.vault.write(record, for: AccountID("alice"), expecting: nil)
+            let before = try await admin.caller.send(.GET, "/v1/accounts/alice").read(Account.self)
+            #expect(before.state == "reauthorization_required")
+            #expect(before.last_error == "bound_elsewhere")
+
+            let adopted = try await admin.caller.send(.POST, "/v1/accounts/alice/adopt", "{}")
+
+            #expect(adopted.status == 200)
+            #expect(try adopted.read(Account.self).state == "valid")
+            #expect(try await admin.vault.read(AccountID("alice"))?.record.binding.clientID == "my-app")
+            #expect(admin.provider.redeemed.isEmpty)
+        }
+    }
+
     @Test func `removed tokens are revoked, and the answer says what the provider did`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(
@@ -140,7 +193,7 @@ internal import TokenStorage
     }
 
     @Test(arguments: [
-        (HTTPMethod.GET, ""), (.PUT, "/tokens"), (.POST, "/refresh"), (.DELETE, "/tokens"),
+        (HTTPMethod.GET, ""), (.PUT, "/tokens"), (.POST, "/refresh"), (.POST, "/adopt"), (.DELETE, "/tokens"),
     ])
     func `an unknown account is not found, and its name is not repeated`(method: HTTPMethod, path: String) async throws
     {
@@ -163,6 +216,7 @@ internal import TokenStorage
     @Test(arguments: [
         (HTTPMethod.POST, "/v1/accounts", "GET, HEAD"), (.DELETE, "/v1/accounts/alice", "GET, HEAD"),
         (.GET, "/v1/accounts/alice/tokens", "PUT, DELETE"), (.GET, "/v1/accounts/alice/refresh", "POST"),
+        (.GET, "/v1/accounts/alice/adopt", "POST"),
         (.PUT, "/v1/status", "GET, HEAD"), (.POST, "/healthz", "GET, HEAD"), (.POST, "/readyz", "GET, HEAD"),
     ])
     func `a path says which methods it takes`(method: HTTPMethod, path: String, allowed: String) async throws {

@@ -14,7 +14,7 @@ import Testing
             try directory.write(Array(text.utf8), to: name)
         }
         let mock = try await Mock("--tls", "cert.pem,key.pem", in: directory, host: host)
-        let gateway = try await Gateway(mock, in: directory, provider: "tls: { ca: ca.pem }", route: route)
+        let gateway = try await Gateway(mock, settings: "tls: { ca: ca.pem }", in: directory, route: route)
         try await gateway.importGrant(from: mock)
         return try await gateway.curl("echo", ["-w", "\\n%{http_code}"])
     }
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("an unknown root", TestCertificates.valid, ""),
+        ("an unknown root", TestCertificates.valid, "strip: true"),
         ("another name", TestCertificates.forAnotherHost, trusting),
         ("an expired certificate", TestCertificates.expired, trusting),
     ])

@@ -38,6 +38,16 @@ extension LoopbackTests {
             await server.stop()
         }
 
+        @Test func `a mint is one POST without a token`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(Self.success) }
+            try await withEndpoint(at: server.origin) { endpoint in
+                #expect(await endpoint.mint(scopes: ["read"], mayStillSend: { true }).name == "success")
+                #expect(await endpoint.mint(scopes: [], mayStillSend: { false }) == .notSent(.sendingTooLate))
+            }
+            #expect(server.requests.first?.body == "grant_type=client_credentials&scope=read")
+            await server.stop()
+        }
+
         @Test func `tokens are bound to the origin of the token endpoint and the client`() async throws {
             try await withEndpoint(at: "https://login.acme.example") { endpoint in
                 #expect(

@@ -63,8 +63,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "preset: github", "private_key: {}", "token_params: {}", "refresh: ahead", "keep_alive: 24h",
-        "refresh_rate: {}",
+        "preset: github", "private_key: {}", "refresh_rate: {}",
     ])
     func `neither is a documented key of a provider`(line: String) {
         let name = line.prefix { $0 != ":" }

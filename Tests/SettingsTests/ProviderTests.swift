@@ -72,6 +72,62 @@ import TokenModel
         #expect(faults(of: SampleFile().provider(line).text) == [fault])
     }
 
+    @Test(arguments: [
+        ("refresh: later", "5:14: providers.acme.refresh: unknown value, there are ahead, on_expiry"),
+        ("refresh: on-expiry", #"5:14: providers.acme.refresh: unknown value, did you mean "on_expiry"?"#),
+        ("keep_alive: 59s", "5:17: providers.acme.keep_alive: must be between 1m and 8760h"),
+        ("token_params: [a]", "5:19: providers.acme.token_params: expected a mapping, found a list"),
+        (
+            "token_params: { audience: {} }",
+            "5:31: providers.acme.token_params.audience: expected text, found a mapping"
+        ),
+        (
+            #"token_params: { audience: "a\u0000b" }"#,
+            "5:31: providers.acme.token_params.audience: holds a line break or another control character"
+        ),
+    ])
+    func `when and with what a provider is asked must hold`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().provider(line).text) == [fault])
+    }
+
+    @Test(arguments: ["grant_type", "refresh_token", "scope", "client_id", "client_secret", "client_assertion"])
+    func `what a token request decides itself can't be configured`(name: String) {
+        #expect(
+            faults(of: SampleFile().provider("token_params: { \(name): canary }").text) == [
+                "5:21: providers.acme.token_params.\(name): is decided by the request itself and can't be set here"
+            ]
+        )
+    }
+
+    @Test func `refreshes and parameters are as they are written, and have defaults`() throws {
+        let standard = try settings(of: SampleFile().text).providers.first
+        #expect(standard?.refresh == .ahead)
+        #expect(standard?.keepAlive == .seconds(86_400))
+        #expect(standard?.tokenParameters == [:])
+        let written = try settings(
+            of: SampleFile().provider(
+                "refresh: on_expiry",
+                "keep_alive: 5m",
+                "token_params: { audience: https://api.acme.example, empty: '' }"
+            ).text
+        ).providers.first
+        #expect(written?.refresh == .onExpiry)
+        #expect(written?.keepAlive == .seconds(300))
+        #expect(written?.tokenParameters == ["audience": "https://api.acme.example", "empty": ""])
+    }
+
+    @Test func `client_credentials without a secret is worth a warning`() throws {
+        let file = SampleFile().account("alice: { provider: acme, grant: client_credentials }")
+        let loose = try settings(of: file.text)
+        #expect(loose.accounts.first?.grant == .clientCredentials)
+        #expect(loose.warnings.map(\.path) == ["accounts.alice"])
+        let proven = try settings(
+            of: file.provider("client_secret: { env: S }").text,
+            variables: ["HOME": "/home/me", "S": "canary"]
+        )
+        #expect(proven.warnings.isEmpty)
+    }
+
     @Test func `a provider has an issuer or a token endpoint`() {
         let file = SampleFile().provider(without: "issuer")
         #expect(faults(of: file.text) == ["2:3: providers.acme: issuer or token_endpoint is missing"])
@@ -140,10 +196,7 @@ import TokenModel
     }
 
     @Test(arguments: [
-        (
-            "{ provider: acme, grant: client_credentials }",
-            "6:35: accounts.alice.grant: client_credentials is not supported yet"
-        ),
+        ("{ provider: acme, grant: jwt-bearer }", "6:35: accounts.alice.grant: jwt-bearer is not supported yet"),
         ("{ provider: acme, grant: password }", "6:35: accounts.alice.grant: password is not supported yet"),
         (
             "{ provider: acme, grant: refresh }",

@@ -15,6 +15,9 @@ import Testing
                     client_id: my-app
                     client_secret: { file: /run/secrets/acme }
                     tls: { ca: roots.pem }
+                    refresh: on_expiry
+                    keep_alive: 48h
+                    token_params: { resource: canary, audience: canary }
                   local: { token_endpoint: http://idp.lan/token, client_id: b, client_secret: { env: S }, allow_cleartext: true }
                 accounts:
                   alice: { provider: acme, scopes: [read, write] }
@@ -54,9 +57,11 @@ import Testing
                   acme: issuer https://login.acme.example, tokens from https://login.acme.example/token?…
                     client my-app, authentication client_secret_basic, secret from file /run/secrets/acme
                     timeout 8s, default lifetime 1h, trusts only the roots in /etc/martlet/roots.pem
+                    refresh on expiry, kept alive after 48h without use, token requests carry audience resource
                   local: tokens from http://idp.lan/token
                     client b, authentication client_secret_basic, secret from environment variable S
                     timeout 8s, default lifetime 1h, cleartext allowed
+                    refresh ahead of expiry, kept alive after 24h without use
                 accounts:
                   alice: refresh_token at acme, scopes read write
                   bob: refresh_token at local
@@ -67,7 +72,7 @@ import Testing
                     X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
                 no callers: whoever can connect may use every account, but for web pages
                 warnings:
-                  martlet.yaml:14:3: accounts.bob: no route uses it
+                  martlet.yaml:16:3: accounts.bob: no route uses it
                 """
         )
         #expect(!summary.contains("canary"))

@@ -14,6 +14,7 @@ extension AdminError {
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
+        case .conflict: .conflict
         case .accountUnreadable, .storeLost: .serviceUnavailable
         }
     }
@@ -25,6 +26,7 @@ extension AdminError {
         case .notFound: "There is no such thing"
         case .methodNotAllowed: "The path does not take this method"
         case .invalidField: "The request is not as it should be"
+        case .conflict: "The request does not go with what is there"
         case .accountUnreadable: "The account's stored record does not open"
         case .storeLost: "The token store is out of reach"
         }
@@ -36,7 +38,7 @@ extension AdminError {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
         case .tooManyAttempts, .storeLost: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .notFound, .invalidField, .accountUnreadable: break
+        case .notFound, .invalidField, .conflict, .accountUnreadable: break
         }
         return fields
     }

@@ -9,6 +9,8 @@ struct AdminError: Error, Sendable {
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case invalidField = "invalid_field"
+        /// What is asked for does not go with what is there.
+        case conflict
         /// The record that is there does not open; it is kept.
         case accountUnreadable = "account_unreadable"
         /// The store is out of reach or can't be written.
@@ -75,6 +77,7 @@ extension AdminError {
     init(_ cause: AccountChangeError, account: AccountID) {
         switch cause.code {
         case .notConfigured: self = .notConfigured
+        case .minted: self = .init(.conflict, cause.message, account: account)
         case .invalidTokens: self = .init(.invalidField, cause.message, field: "refresh_token", account: account)
         case .unreadable: self = .init(.accountUnreadable, cause.message, account: account)
         case .storeLost: self = .init(.storeLost, cause.message, account: account)

@@ -29,6 +29,18 @@ extension AdminDesk {
         return status
     }
 
+    /// Takes tokens over that were made for another provider, token endpoint or client.
+    ///
+    /// - Returns: the account after it.
+    func adopt(_ account: AccountID) async throws(AdminError) -> AccountStatus {
+        do throws(AccountChangeError) {
+            try await self.engine.adopt(account)
+        } catch {
+            throw AdminError(error, account: account)
+        }
+        return try await self.status(of: account)
+    }
+
     /// - Returns: the account after it, and what the provider did with each of its tokens.
     func forgetTokens(
         of account: AccountID

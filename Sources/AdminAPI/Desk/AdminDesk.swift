@@ -103,6 +103,9 @@ final class AdminDesk: Sendable {
         case .refresh(let account):
             try await self.expectNothing(in: &body)
             return AdminAnswer(.ok, AccountAnswer(try await self.refresh(account)))
+        case .adoption(let account):
+            try await self.expectNothing(in: &body)
+            return AdminAnswer(.ok, AccountAnswer(try await self.adopt(account)))
         }
     }
 

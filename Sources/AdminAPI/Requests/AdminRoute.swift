@@ -11,6 +11,7 @@ enum AdminRoute: Equatable, Sendable {
     case account(AccountID)
     case tokens(AccountID)
     case refresh(AccountID)
+    case adoption(AccountID)
 
     /// - Parameter path: as it was sent, without the query.
     /// - Returns: `nil` for a path that names nothing.
@@ -29,6 +30,7 @@ enum AdminRoute: Equatable, Sendable {
             case nil: self = .account(AccountID(name))
             case "tokens": self = .tokens(AccountID(name))
             case "refresh": self = .refresh(AccountID(name))
+            case "adopt": self = .adoption(AccountID(name))
             default: return nil
             }
         default: return nil
@@ -40,7 +42,7 @@ enum AdminRoute: Equatable, Sendable {
         switch self {
         case .health, .readiness, .metrics, .status, .accounts, .account: [.get, .head]
         case .tokens: [.put, .delete]
-        case .refresh: [.post]
+        case .refresh, .adoption: [.post]
         }
     }
 

@@ -9,8 +9,8 @@ package struct AnswerClassifier: Sendable {
     /// Judges what came of a token request (RFC 6749 §5).
     ///
     /// A code that kills the grant counts whatever the status; then waiting as told, then the other codes, then the
-    /// status. A 2xx is a success only if all of it fits, and ambiguous otherwise: the provider believes it issued
-    /// tokens.
+    /// status. A 2xx is a success only if all of it fits. Otherwise the provider believes it issued tokens: its new
+    /// refresh token is kept where it can be read, and the answer is ambiguous where there is none.
     ///
     /// - Parameter now: The wall clock at receipt; the provider's own `Date` is preferred where it gives one.
     package func tokenVerdict(on outcome: ExchangeOutcome, now: WallTime) -> TokenVerdict {
@@ -57,7 +57,7 @@ package struct AnswerClassifier: Sendable {
             do throws(GrantFault) {
                 return .success(try TokenGrant(fields, rules: self.rules, now: now))
             } catch {
-                return .ambiguous(error.reason)
+                return error.rotated.map { .rotated($0, error.reason) } ?? .ambiguous(error.reason)
             }
         }
     }

@@ -3,14 +3,16 @@ internal import TokenModel
 /// Why an answer that says yes is of no use.
 struct GrantFault: Error {
     let reason: VerdictReason
+    /// The refresh token that came along all the same.
+    var rotated: RotatedToken?
 }
 
 extension TokenGrant {
     /// Takes the tokens out of the members of a successful answer (RFC 6749 §5.1).
     init(_ fields: [String: AnswerValue], rules: AnswerRules, now: WallTime) throws(GrantFault) {
-        guard Self.isBearer(fields["token_type"], rules) else { throw GrantFault(reason: .tokenTypeUnknown) }
+        guard Self.isBearer(fields["token_type"], rules) else { throw Self.fault(.tokenTypeUnknown, fields) }
         guard case .string(let accessToken) = fields["access_token"], Self.fitsHeader(accessToken) else {
-            throw GrantFault(reason: .accessTokenUnusable)
+            throw Self.fault(.accessTokenUnusable, fields)
         }
         self.init(
             accessToken: accessToken,
@@ -19,6 +21,16 @@ extension TokenGrant {
                 ?? rules.defaultLifetime,
             refreshLifetime: TokenLifetime.ofRefreshToken(fields),
             scopes: Self.scopes(fields["scope"])
+        )
+    }
+
+    private static func fault(_ reason: VerdictReason, _ fields: [String: AnswerValue]) -> GrantFault {
+        let refreshToken = try? Self.refreshToken(fields["refresh_token"])
+        return GrantFault(
+            reason: reason,
+            rotated: refreshToken.map {
+                RotatedToken(refreshToken: $0, refreshLifetime: TokenLifetime.ofRefreshToken(fields))
+            }
         )
     }
 

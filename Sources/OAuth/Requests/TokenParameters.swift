@@ -23,9 +23,12 @@ package struct TokenParameters: Equatable, Sendable {
     package init(_ parameters: [String: String]) throws(Reserved) {
         // In a fixed order, so that the same configuration always sends the same bytes.
         let sorted = parameters.sorted { $0.key < $1.key }
-        for (name, _) in sorted where Self.reserved.contains(name) || name.isEmpty { throw Reserved(name: name) }
+        for (name, _) in sorted where Self.isReserved(name) || name.isEmpty { throw Reserved(name: name) }
         self.pairs = sorted.map { Pair(name: $0.key, value: $0.value) }
     }
+
+    /// Whether the request itself decides what stands under `name`.
+    package static func isReserved(_ name: String) -> Bool { Self.reserved.contains(name) }
 
     private static let reserved: Set<String> = [
         "grant_type", "refresh_token", "scope", "client_id", "client_secret", "client_assertion",

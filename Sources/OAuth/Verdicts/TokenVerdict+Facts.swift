@@ -4,6 +4,7 @@ extension TokenVerdict {
     package var name: String {
         switch self {
         case .success: "success"
+        case .rotated: "rotated"
         case .dead: "dead"
         case .config: "config"
         case .accountConfig: "account_config"
@@ -19,8 +20,8 @@ extension TokenVerdict {
     package var reason: VerdictReason? {
         switch self {
         case .success, .throttled: nil
-        case .dead(let reason), .config(let reason), .accountConfig(let reason), .notSent(let reason),
-            .ambiguous(let reason), .conflict(let reason), .refused(let reason):
+        case .rotated(_, let reason), .dead(let reason), .config(let reason), .accountConfig(let reason),
+            .notSent(let reason), .ambiguous(let reason), .conflict(let reason), .refused(let reason):
             reason
         }
     }

@@ -4,6 +4,9 @@
 package enum TokenVerdict: Equatable, Sendable {
     /// The provider issued tokens (RFC 6749 §5.1). To be committed whatever else happened meanwhile.
     case success(TokenGrant)
+    /// The provider says that all went well and named a refresh token, but no access token that can be used. To be
+    /// committed like a success; nobody is served by it.
+    case rotated(RotatedToken, VerdictReason)
     /// The refresh token is dead (`invalid_grant` and its kin): somebody must sign in again.
     case dead(VerdictReason)
     /// The provider refuses Martlet's own client; its accounts stay alive.

@@ -20,6 +20,9 @@ final class MetadataSource: Sendable {
     private let state: Mutex<State>
     /// `nil` where the configuration names the endpoints.
     private let issuer: ProviderIssuer?
+    /// What the configuration names stands before what the issuer says.
+    private let namedTokenEndpoint: ProviderURL?
+    private let namedRevocationEndpoint: ProviderURL?
     private let allowCleartext: Bool
     private let connector: ProviderConnector
     private let logger: Logger
@@ -29,17 +32,32 @@ final class MetadataSource: Sendable {
         case .named(let metadata):
             self.state = Mutex(.known(metadata))
             self.issuer = nil
-        case .discovered(let issuer):
+            self.namedTokenEndpoint = metadata.tokenEndpoint
+            self.namedRevocationEndpoint = metadata.revocationEndpoint
+        case .discovered(let issuer, let tokenEndpoint, let revocationEndpoint):
             self.state = Mutex(.unknown)
             self.issuer = issuer
+            self.namedTokenEndpoint = tokenEndpoint
+            self.namedRevocationEndpoint = revocationEndpoint
         }
         self.allowCleartext = settings.allowCleartext
         self.connector = connector
         self.logger = logger
     }
 
-    /// The endpoints, at once where they are known.
-    func metadata() async throws(Unavailable) -> ProviderMetadata {
+    /// Where tokens are asked for; at once where it is named or known.
+    func tokenEndpoint() async throws(Unavailable) -> ProviderURL {
+        if let endpoint = self.namedTokenEndpoint { return endpoint }
+        return try await self.metadata().tokenEndpoint
+    }
+
+    /// Where tokens are revoked, at once where it is named or known; `nil` where the provider has no such place.
+    func revocationEndpoint() async throws(Unavailable) -> ProviderURL? {
+        if let endpoint = self.namedRevocationEndpoint { return endpoint }
+        return try await self.metadata().revocationEndpoint
+    }
+
+    private func metadata() async throws(Unavailable) -> ProviderMetadata {
         switch self.knowledge() {
         case .known(let metadata): metadata
         case .asking(let question): try await question.value.get()

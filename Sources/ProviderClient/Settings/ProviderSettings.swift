@@ -7,8 +7,9 @@ package struct ProviderSettings: Sendable {
     package enum Endpoints: Sendable {
         /// From the configuration.
         case named(ProviderMetadata)
-        /// From the issuer's metadata (RFC 8414), asked for when they are first needed.
-        case discovered(ProviderIssuer)
+        /// From the issuer's metadata (RFC 8414), asked for when one is first needed that is not named here: a named
+        /// endpoint stands before what the issuer says.
+        case discovered(ProviderIssuer, tokenEndpoint: ProviderURL? = nil, revocationEndpoint: ProviderURL? = nil)
     }
 
     /// The longest ``timeout`` that may be set.
@@ -58,7 +59,7 @@ extension ProviderSettings {
         let origin =
             switch self.endpoints {
             case .named(let metadata): metadata.tokenEndpoint.origin
-            case .discovered(let issuer): issuer.url.origin
+            case .discovered(let issuer, let tokenEndpoint, _): tokenEndpoint?.origin ?? issuer.url.origin
             }
         return EndpointBinding(tokenEndpointOrigin: origin, clientID: self.client.clientID)
     }

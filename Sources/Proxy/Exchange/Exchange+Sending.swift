@@ -73,6 +73,7 @@ extension Exchange {
         }
         self.sentToken = authorized.token
         self.loop.meter.injected(route: route.number)
+        self.loop.used(authorized.token, slot: route.slot)
         self.machine.sent(onReused: upstream.isReused)
         self.upstream = upstream
         self.lastProgress = self.loop.tick

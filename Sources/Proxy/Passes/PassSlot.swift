@@ -10,6 +10,8 @@ package struct PassSlot {
     private var token: TokenMark?
     private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
+    /// A request has carried this pass's token.
+    package private(set) var isUsed = false
     /// An upstream has taken this pass's token.
     package private(set) var isProven = false
 
@@ -24,8 +26,15 @@ package struct PassSlot {
         self.pass = pass
         self.token = TokenMark(pass)
         self.usableUntil = pass.usableUntil
+        self.isUsed = false
         self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    /// - Returns: whether that is news.
+    mutating func use() -> Bool {
+        defer { self.isUsed = true }
+        return !self.isUsed
     }
 
     /// - Returns: whether that is news.

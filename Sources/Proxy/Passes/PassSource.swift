@@ -8,6 +8,10 @@ package protocol PassSource: Sendable {
     /// account's current generation although an upstream refused it, and no refresh is due, that same pass comes back.
     func pass(for account: AccountID, refused: TokenMark?) async throws(PassError) -> Pass
 
+    /// A request has carried the token, whatever comes of it: the account is in use. Told once per token set and event
+    /// loop; comes back at once.
+    func used(_ token: TokenMark, of account: AccountID)
+
     /// An upstream took the token: a later refusal of it means its end, not an upstream that refuses everything. Told
     /// once per token set and event loop.
     func accepted(_ token: TokenMark, of account: AccountID)

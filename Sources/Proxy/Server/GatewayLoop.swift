@@ -114,6 +114,12 @@ extension GatewayLoop {
         if isFirst { self.ask(key) }
     }
 
+    /// A request carries the token that is in the slot now.
+    func used(_ token: TokenMark, slot: Int) {
+        guard self.gateway.use(slot: slot) else { return }
+        self.passes.used(token, of: self.gateway.slots[slot].account)
+    }
+
     /// An upstream took the token.
     func accepted(_ token: TokenMark, slot: Int) {
         guard self.gateway.prove(token, slot: slot) else { return }

@@ -6,7 +6,7 @@ enum AccountKey: String, Vocabulary {
 }
 
 extension AccountSettings.Grant: Vocabulary {
-    static let later = ["client_credentials", "jwt-bearer", "password"]
+    static let later = ["jwt-bearer", "password"]
 }
 
 extension AccountSettings {

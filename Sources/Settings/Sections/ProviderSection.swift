@@ -1,23 +1,28 @@
 internal import LocalFiles
+internal import OAuth
 internal import TokenModel
 
 /// The keys of one provider.
 enum ProviderKey: String, Vocabulary {
-    case issuer, tls, timeout
+    case issuer, tls, timeout, refresh
     case tokenEndpoint = "token_endpoint"
     case revocationEndpoint = "revocation_endpoint"
     case clientID = "client_id"
     case clientSecret = "client_secret"
     case clientAuthentication = "client_auth"
     case defaultLifetime = "default_lifetime"
+    case tokenParameters = "token_params"
+    case keepAlive = "keep_alive"
     case allowCleartext = "allow_cleartext"
 
-    static let later = ["preset", "private_key", "token_params", "refresh", "keep_alive", "refresh_rate"]
+    static let later = ["preset", "private_key", "refresh_rate"]
 }
 
 extension ClientAuthentication: Vocabulary {
     static let later = ["private_key_jwt", "tls_client_auth"]
 }
+
+extension ProviderSettings.Refresh: Vocabulary {}
 
 extension ProviderSettings {
     /// Reads one provider; `nil` if what it can't be without is missing or wrong.
@@ -42,6 +47,9 @@ extension ProviderSettings {
         self.timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(10)) } ?? .seconds(8)
         self.defaultLifetime =
             section.read(.defaultLifetime) { $0.duration(in: .seconds(1) ... .hours(24)) } ?? .hours(1)
+        self.tokenParameters = section.read(.tokenParameters) { $0.tokenParameters() } ?? [:]
+        self.refresh = section.read(.refresh) { $0.choice(Refresh.self) } ?? .ahead
+        self.keepAlive = section.read(.keepAlive) { $0.duration(in: .seconds(60) ... .hours(8760)) } ?? .hours(24)
         self.allowsCleartext = allowsCleartext
         guard let clientID = section.require(.clientID, { $0.text() }) else { return nil }
         self.clientID = clientID
@@ -88,5 +96,21 @@ extension Place {
         self.fault(
             "tokens would travel unencrypted to \(url.host.authority): use https:// or add allow_cleartext: true"
         )
+    }
+
+    /// What goes into each token request beside what the request itself decides.
+    fileprivate func tokenParameters() -> [String: String]? {
+        guard let members = self.members() else { return nil }
+        var parameters: [String: String] = [:]
+        for member in members {
+            if member.name.isEmpty {
+                member.place.faultAtKey("has no name")
+            } else if TokenParameters.isReserved(member.name) {
+                member.place.faultAtKey("is decided by the request itself and can't be set here")
+            } else if let value = member.place.text(allowingEmpty: true) {
+                parameters[member.name] = value
+            }
+        }
+        return parameters
     }
 }

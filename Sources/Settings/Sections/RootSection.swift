@@ -41,6 +41,12 @@ extension GatewaySettings {
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
         self.log = LogSettings(section.section(.log, of: LogKey.self))
 
+        let unproven = Set(self.providers.filter { $0.clientAuthentication == .none }.map(\.id))
+        let minting = self.accounts.filter { $0.grant == .clientCredentials && unproven.contains($0.provider) }
+        let unfit = Set(minting.map(\.id.rawValue))
+        for account in accounts ?? [] where unfit.contains(account.name) {
+            account.place.warn("client_credentials is for clients that prove themselves, and client_auth is none")
+        }
         let usedProviders = Set(self.accounts.map(\.provider.rawValue))
         for provider in providers ?? [] where !usedProviders.contains(provider.name) {
             provider.place.warn("no account uses it")

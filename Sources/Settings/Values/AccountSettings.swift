@@ -6,6 +6,8 @@ package struct AccountSettings: Equatable, Sendable {
     package enum Grant: String, Sendable, CaseIterable {
         /// From a stored refresh token; the first arrives by import.
         case refreshToken = "refresh_token"
+        /// In the client's own name, when one is needed.
+        case clientCredentials = "client_credentials"
     }
 
     package let id: AccountID

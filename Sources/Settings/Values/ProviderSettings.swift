@@ -2,6 +2,14 @@ package import TokenModel
 
 /// An authorization server and the gateway's client registration there.
 package struct ProviderSettings: Equatable, Sendable {
+    /// When an access token in use is replaced.
+    package enum Refresh: String, Sendable, CaseIterable {
+        /// Before it ends.
+        case ahead
+        /// When it has ended, since a refresh kills it.
+        case onExpiry = "on_expiry"
+    }
+
     package let id: ProviderID
     /// Where to discover the endpoints that are not named here (RFC 8414); `nil` only with a token endpoint.
     package let issuer: HTTPURL?
@@ -17,6 +25,11 @@ package struct ProviderSettings: Equatable, Sendable {
     package let timeout: Duration
     /// How long an access token is taken to live where the provider doesn't say.
     package let defaultLifetime: Duration
+    /// Added to each token request; none that the request itself decides.
+    package let tokenParameters: [String: String]
+    package let refresh: Refresh
+    /// How long a refresh token is left unused.
+    package let keepAlive: Duration
     /// Whether tokens may go unencrypted to a host that is not this one; also for endpoints that are discovered.
     package let allowsCleartext: Bool
 }

@@ -10,7 +10,9 @@ package struct ClaimWatch: Equatable, Sendable {
     private struct Sighting: Equatable, Sendable {
         let claim: AccountRecord.Claim
         let version: Version
-        let first: BootInstant
+        /// Of any read, with gaps after it or not.
+        let noticed: BootInstant
+        var first: BootInstant
         var last: BootInstant
     }
 
@@ -25,14 +27,21 @@ package struct ClaimWatch: Equatable, Sendable {
     ///
     /// - Returns: whether the claim has lapsed, and may be broken by a write that expects `version`.
     package mutating func saw(_ claim: AccountRecord.Claim, in version: Version, at now: BootInstant) -> Bool {
-        if var sighting = self.sighting, sighting.claim == claim, sighting.version == version,
-            sighting.last.duration(to: now) <= Self.longestGap
-        {
-            sighting.last = now
-            self.sighting = sighting
-            return sighting.first.duration(to: now) >= claim.standsFor
+        var sighting = self.sighting ?? Sighting(claim: claim, version: version, noticed: now, first: now, last: now)
+        if sighting.claim != claim || sighting.version != version {
+            sighting = Sighting(claim: claim, version: version, noticed: now, first: now, last: now)
+        } else if sighting.last.duration(to: now) > Self.longestGap {
+            sighting.first = now
         }
-        self.sighting = Sighting(claim: claim, version: version, first: now, last: now)
-        return false
+        sighting.last = now
+        self.sighting = sighting
+        return sighting.first.duration(to: now) >= claim.standsFor
+    }
+
+    /// Whether `claim` has been there for longer than it stands, whatever lay between the reads: enough to say that
+    /// nobody is refreshing, not enough to break it.
+    package func isOverdue(_ claim: AccountRecord.Claim, at now: BootInstant) -> Bool {
+        guard let sighting, sighting.claim == claim else { return false }
+        return sighting.noticed.duration(to: now) > claim.standsFor
     }
 }

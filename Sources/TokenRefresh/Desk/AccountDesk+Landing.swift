@@ -8,10 +8,14 @@ extension AccountDesk {
     /// - Parameter mayStartAnother: `false` while the process stops.
     package mutating func land(_ outcome: FlightOutcome, mayStartAnother: Bool, now: BootInstant) -> Landing {
         let wasForced = self.flight?.isForced ?? false
+        let wasErrand = self.flight?.ripe != nil
         self.flight = nil
+        let markBefore = self.sight?.mark
+        self.watch = outcome.watch
         if let sight = outcome.sight, self.isNews(sight.entry?.version) {
             self.accept(sight)
         }
+        if self.sight?.mark == markBefore { self.rest(after: outcome.result, wasErrand: wasErrand, now: now) }
         switch outcome.result {
         case .committed, .settled:
             self.lastError = nil
@@ -76,12 +80,17 @@ extension AccountDesk {
     }
 
     private mutating func accept(_ sight: Sight) {
-        if self.sight?.mark != sight.mark {
+        // Another token set, or one that was adopted: what failed before says nothing of it.
+        if self.sight?.mark != sight.mark || self.sight?.entry?.record.binding != sight.entry?.record.binding {
             self.lastError = nil
             self.failedAt = nil
+            self.restsUntil = .distantPast
         }
         self.sight = sight
         self.unreadable = nil
+        if let entry = sight.entry, let claim = entry.record.claim {
+            _ = self.watch.saw(claim, in: entry.version, at: sight.readAt)
+        }
     }
 
     private mutating func serveUsable(now: BootInstant) -> Landing {
@@ -125,7 +134,12 @@ extension AccountDesk {
     private mutating func announcement(now: BootInstant) -> PassEvent? {
         let pass: Pass?
         if let sight, !sight.freshness.isDoubtful,
-            case .usable(let usable) = sight.standing(of: self.account, bound: self.binding, at: now)
+            case .usable(let usable) = sight.standing(
+                of: self.account,
+                bound: self.binding,
+                mints: self.mints,
+                at: now
+            )
         {
             pass = usable
         } else {

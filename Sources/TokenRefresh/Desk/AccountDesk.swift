@@ -20,12 +20,16 @@ package struct AccountDesk<Waiter> {
     package let account: AccountID
     /// Whom the configuration lets the tokens go to.
     package let binding: AccountRecord.Binding
+    /// Whether the tokens are minted.
+    package let mints: Bool
     /// The record as last seen; `nil` before the first read.
     package internal(set) var sight: Sight?
     /// Set while the record does not open. Passes that were handed out before stay good.
     package internal(set) var unreadable: PassError?
     /// Why the last flight brought no tokens; `nil` after one that did.
     package internal(set) var lastError: PassError?
+    /// Watches another process's claim over all reads, in flights and between them.
+    package internal(set) var watch = ClaimWatch()
     /// Counts this account's refreshes.
     package var limit = RefreshLimit()
 
@@ -36,10 +40,17 @@ package struct AccountDesk<Waiter> {
     var isWatched = false
     var refusals = Refusals()
     var announced: Pass?
+    /// The token set that a request has carried last.
+    var usedMark: TokenMark?
+    /// Drawn for one token set.
+    var jitter: (of: TokenMark, value: Double)?
+    /// No refresh in the background before this: the last one left the token set as it was.
+    var restsUntil = BootInstant.distantPast
 
-    package init(account: AccountID, binding: AccountRecord.Binding) {
+    package init(account: AccountID, binding: AccountRecord.Binding, mints: Bool = false) {
         self.account = account
         self.binding = binding
+        self.mints = mints
     }
 
     /// Whether a flight is under way, or about to be.
@@ -126,7 +137,13 @@ package struct AccountDesk<Waiter> {
     /// What the record, as last seen, holds for `wish`.
     mutating func standing(for wish: Wish, now: BootInstant) -> Standing {
         guard let sight else { return .refreshable }
-        return sight.standing(of: self.account, bound: self.binding, for: self.demand(of: wish, now: now), at: now)
+        return sight.standing(
+            of: self.account,
+            bound: self.binding,
+            mints: self.mints,
+            for: self.demand(of: wish, now: now),
+            at: now
+        )
     }
 
     mutating func demand(of wish: Wish, now: BootInstant) -> Demand {

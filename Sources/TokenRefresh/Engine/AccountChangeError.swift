@@ -1,12 +1,14 @@
 internal import TokenModel
 internal import TokenStorage
 
-/// Why an account's tokens could not be imported or forgotten. Equal when the codes are equal.
+/// Why an account's tokens could not be imported, adopted or forgotten. Equal when the codes are equal.
 package struct AccountChangeError: Error, Sendable {
     /// What went wrong, for programs.
     package enum Code: String, Sendable {
         /// The configuration has no such account.
         case notConfigured
+        /// The account's tokens are minted; there is nothing to import.
+        case minted
         /// A token is empty or has characters that no token has.
         case invalidTokens
         /// The record that is there does not open; it is kept.

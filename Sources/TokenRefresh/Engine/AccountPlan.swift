@@ -6,25 +6,33 @@ package import TokenStorage
 package struct AccountPlan: Sendable {
     package let account: AccountID
     package let provider: ProviderID
-    /// Where its refresh token is redeemed; shared by the provider's accounts.
+    /// How its tokens come about.
+    package let grant: AccountGrant
+    /// Where its refresh token is redeemed, or its tokens are minted; shared by the provider's accounts.
     package let endpoint: any TokenEndpoint
     /// What to ask for; empty: what was granted before.
     package let scopes: [String]
     /// The lifetime of an imported access token that came without one.
     package let defaultLifetime: Duration
+    /// When it is refreshed without anybody waiting.
+    package let timing: RefreshTiming
 
     package init(
         account: AccountID,
         provider: ProviderID,
+        grant: AccountGrant = .refreshToken,
         endpoint: any TokenEndpoint,
         scopes: [String] = [],
-        defaultLifetime: Duration = .seconds(3_600)
+        defaultLifetime: Duration = .seconds(3_600),
+        timing: RefreshTiming = RefreshTiming()
     ) {
         self.account = account
         self.provider = provider
+        self.grant = grant
         self.endpoint = endpoint
         self.scopes = scopes
         self.defaultLifetime = defaultLifetime
+        self.timing = timing
     }
 
     /// Whom its tokens may go to.

@@ -31,23 +31,40 @@ package struct AccountStatus: Equatable, Sendable {
 }
 
 extension AccountStatus {
+    /// The ``lastError`` of tokens that were made for another provider, token endpoint or client.
+    package static let boundElsewhere = "bound_elsewhere"
+
     /// Reads the status off what a process knows.
     ///
-    /// - Parameter isHeld: whether the provider is asked nothing at the moment.
-    init<Waiter>(_ desk: AccountDesk<Waiter>, isConfigured: Bool, isHeld: Bool, now: BootInstant) {
+    /// - Parameters:
+    ///   - boot: this process's; a claim of its own without a flight is one that was left.
+    ///   - isHeld: whether the provider is asked nothing at the moment.
+    init<Waiter>(
+        _ desk: AccountDesk<Waiter>,
+        boot: BootID,
+        isConfigured: Bool,
+        isHeld: Bool,
+        now: BootInstant
+    ) {
         let record = desk.sight?.entry?.record
-        let isUsable = desk.sight?.freshness.isUsable(at: now) ?? false
+        let isBoundElsewhere =
+            record?.tokens != nil && record?.binding != desk.binding
+            && !(desk.mints && record?.tokens?.refreshToken == nil)
+        let isUsable = record?.binding == desk.binding && desk.sight?.freshness.isUsable(at: now) == true
+        let isClaimed =
+            isConfigured
+            && record?.claim.map { $0.boot != boot && !desk.watch.isOverdue($0, at: now) } == true
         let retryAt = desk.sight?.retryAt ?? .distantPast
         self.account = desk.account
         self.provider = isConfigured ? desk.binding.provider : record?.binding.provider ?? desk.binding.provider
         self.isConfigured = isConfigured
         if desk.unreadable != nil {
             self.state = .unreadable
-        } else if record?.tokens != nil, record?.binding != desk.binding || record?.trouble?.dead == true {
+        } else if isBoundElsewhere || record?.tokens != nil && !desk.mints && record?.trouble?.dead == true {
             self.state = .reauthorizationRequired
-        } else if record?.tokens == nil {
+        } else if record?.tokens == nil, !desk.mints {
             self.state = .empty
-        } else if desk.isFlying || record?.claim != nil {
+        } else if desk.isFlying || isClaimed {
             self.state = .refreshing
         } else if now < retryAt || (isHeld && !isUsable) {
             self.state = .backingOff
@@ -57,7 +74,9 @@ extension AccountStatus {
         self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil ? nil : $0.expiresAt }
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt
-        self.lastError = record?.trouble?.reason ?? desk.lastError?.code.rawValue
+        self.lastError =
+            isBoundElsewhere
+            ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.code.rawValue
         self.scopes = record?.tokens?.scopes ?? []
     }
 }

@@ -21,12 +21,21 @@ extension RefreshEngine {
     package func statuses() async -> [AccountStatus] {
         var accounts = Set(self.plans.keys)
         if let stored = try? await self.vault.accounts() { accounts.formUnion(stored) }
-        var statuses: [AccountStatus] = []
-        for account in accounts.sorted() {
-            if let status = await self.status(of: account) { statuses.append(status) }
+        var rest = accounts.makeIterator()
+        return await withTaskGroup(of: AccountStatus?.self) { reads in
+            for account in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
+                reads.addTask { await self.status(of: account) }
+            }
+            var statuses: [AccountStatus] = []
+            for await status in reads {
+                if let status { statuses.append(status) }
+                if let account = rest.next() { reads.addTask { await self.status(of: account) } }
+            }
+            return statuses.sorted { $0.account < $1.account }
         }
-        return statuses
     }
+
+    private static let mostReadsAtOnce = 16
 
     /// Refreshes now, also a valid token and also during a backoff, but neither a dead grant nor more often than an
     /// account may be. Comes back when that was tried, or after the longest wait.
@@ -49,6 +58,7 @@ extension RefreshEngine {
         for account: AccountID
     ) async throws(AccountChangeError) {
         guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        guard plan.grant == .refreshToken else { throw .minted(account) }
         guard TokenSyntax.isRefreshToken(refreshToken), accessToken.map(TokenSyntax.isAccessToken) != false else {
             throw AccountChangeError(
                 .invalidTokens,
@@ -74,6 +84,27 @@ extension RefreshEngine {
         }
         self.take(written, of: account, receipt: .here(at: now.boot))
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
+    }
+
+    /// Takes tokens over that were made for another provider, token endpoint or client than the configuration names
+    /// now: the operator's word that they belong to it. Where they do already nothing is written.
+    ///
+    /// What is known of the refresh token's use goes along; other troubles were with the other client.
+    package func adopt(_ account: AccountID) async throws(AccountChangeError) {
+        guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        let written = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
+            guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
+            record.binding = plan.binding
+            if record.trouble?.spent == .maybe {
+                record.trouble?.dead = false
+                record.trouble?.retryIn = .zero
+            } else {
+                record.trouble = nil
+            }
+            return record
+        }
+        self.take(written, of: account, receipt: .stored)
+        self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
     }
 
     /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
@@ -120,9 +151,12 @@ extension RefreshEngine {
 
     /// Writes what `make` makes of the record that is there, anew until no other writer comes between.
     ///
+    /// - Parameter isDone: whether a record is the one that was to be written, by a write whose answer was lost; else
+    ///   known by its grant.
     /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read.
     private func rewrite(
         _ account: AccountID,
+        isDone: ((AccountRecord) -> Bool)? = nil,
         _ make: (AccountVault.Entry?) async -> AccountRecord?
     ) async throws(AccountChangeError) -> AccountVault.Entry? {
         var unanswered: AccountRecord?
@@ -130,7 +164,9 @@ extension RefreshEngine {
         for _ in 0..<Self.mostRewrites {
             do throws(StoreError) {
                 let entry = try await self.vault.read(account)
-                if let unanswered, let entry, entry.record.grant == unanswered.grant { return entry }
+                if let unanswered, let entry, isDone?(entry.record) ?? (entry.record.grant == unanswered.grant) {
+                    return entry
+                }
                 guard let record = await make(entry) else { return entry }
                 unanswered = record
                 let version = try await self.vault.write(record, for: account, expecting: entry?.version)
@@ -154,6 +190,7 @@ extension RefreshEngine {
             let landing = state.desks[account]?.replace(entry, receipt: receipt, now: now) ?? Desk.Landing()
             state.waiters -= landing.served.count
             if let event = landing.event { self.relay.post(event) }
+            self.reschedule(account, &state)
             return landing.served
         }
         self.settle(served)
@@ -164,7 +201,7 @@ extension RefreshEngine {
         return self.state.withLock { state in
             state.desks[account].map { desk in
                 let isHeld = state.holds[desk.binding.provider]?.isHeld ?? false
-                return AccountStatus(desk, isConfigured: true, isHeld: isHeld, now: now)
+                return AccountStatus(desk, boot: self.boot, isConfigured: true, isHeld: isHeld, now: now)
             }
         }
     }
@@ -178,11 +215,11 @@ extension RefreshEngine {
         case .success(let entry?):
             var desk = Desk(account: account, binding: entry.record.binding)
             _ = desk.observe(entry, now: now)
-            return AccountStatus(desk, isConfigured: false, isHeld: false, now: now.boot)
+            return AccountStatus(desk, boot: self.boot, isConfigured: false, isHeld: false, now: now.boot)
         case .failure(let error) where error.code == .unreadable:
             var desk = Desk(account: account, binding: nobody)
             _ = desk.observeUnreadable(.unreadable(account, error))
-            return AccountStatus(desk, isConfigured: false, isHeld: false, now: now.boot)
+            return AccountStatus(desk, boot: self.boot, isConfigured: false, isHeld: false, now: now.boot)
         case .failure:
             return nil
         }
@@ -192,5 +229,12 @@ extension RefreshEngine {
 extension AccountChangeError {
     fileprivate static func notConfigured(_ account: AccountID) -> AccountChangeError {
         AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
+    }
+
+    fileprivate static func minted(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(
+            .minted,
+            "account \(account) has the grant client_credentials: its tokens are minted when they are needed, not imported"
+        )
     }
 }

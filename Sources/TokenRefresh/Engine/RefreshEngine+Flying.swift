@@ -12,13 +12,15 @@ extension RefreshEngine {
         let flightPlan = FlightPlan(
             account: account,
             binding: plan.binding,
+            mints: plan.grant == .clientCredentials ? .random() : nil,
             timeout: plan.endpoint.timeout,
             boot: self.boot,
             claim: .random(),
             demand: demand,
             jitter: self.random()
         )
-        var flight = Flight(flightPlan, sight: self.state.withLock { $0.desks[account]?.sight })
+        let (sight, watch) = self.state.withLock { ($0.desks[account]?.sight, $0.desks[account]?.watch) }
+        var flight = Flight(flightPlan, sight: sight, watch: watch ?? ClaimWatch())
         var isProbe = false
         var wasAdmitted = false
         var complaint: BootInstant?
@@ -43,12 +45,16 @@ extension RefreshEngine {
                     timepiece.now.boot <= sendBy
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
+            case .mint(let sendBy):
+                let timepiece = self.timepiece
+                let verdict = await plan.endpoint.mint(scopes: plan.scopes) { timepiece.now.boot <= sendBy }
+                action = flight.didRedeem(verdict, now: self.timepiece.now)
             case .pause(let until):
                 await self.timepiece.rest(until: until)
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
                 if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
-                self.land(plan, outcome, wasProbe: isProbe)
+                self.land(plan, outcome, wasProbe: isProbe, wasErrand: demand.ripe != nil)
                 await self.revokeForgotten(plan, outcome)
                 return
             }
@@ -104,7 +110,7 @@ extension RefreshEngine {
         )
     }
 
-    private func land(_ plan: AccountPlan, _ outcome: FlightOutcome, wasProbe: Bool) {
+    private func land(_ plan: AccountPlan, _ outcome: FlightOutcome, wasProbe: Bool, wasErrand: Bool) {
         let now = self.timepiece.now.boot
         let (landing, holdChanged, isOver) = self.state.withLock { state in
             let holdChanged = state.holds[plan.provider, default: ProviderHold()]
@@ -115,6 +121,8 @@ extension RefreshEngine {
             state.waiters -= landing.served.count
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
+            self.reschedule(plan.account, &state)
+            if wasErrand { self.errandEnded(&state) }
             return (landing, holdChanged, state.stopping > .no && state.flights == 0)
         }
         self.log(plan, outcome, holdChanged: holdChanged)
@@ -125,13 +133,13 @@ extension RefreshEngine {
 
     /// Tokens that arrived for an account that was forgotten meanwhile must not live on at the provider.
     private func revokeForgotten(_ plan: AccountPlan, _ outcome: FlightOutcome) async {
-        guard let dropped = outcome.dropped, let record = outcome.sight?.entry?.record, record.tokens == nil else {
-            return
-        }
-        if let refreshToken = dropped.refreshToken {
+        guard let record = outcome.sight?.entry?.record, record.tokens == nil else { return }
+        if let refreshToken = outcome.dropped?.refreshToken ?? outcome.droppedRefreshToken {
             _ = await plan.endpoint.revoke(refreshToken, kind: .refreshToken)
         }
-        _ = await plan.endpoint.revoke(dropped.accessToken, kind: .accessToken)
+        if let accessToken = outcome.dropped?.accessToken {
+            _ = await plan.endpoint.revoke(accessToken, kind: .accessToken)
+        }
     }
 
     private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, holdChanged: Bool) {
@@ -153,7 +161,7 @@ extension RefreshEngine {
         if outcome.declaredDead {
             self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
         }
-        if outcome.dropped != nil {
+        if outcome.dropped != nil || outcome.droppedRefreshToken != nil {
             self.logger.warning("tokens came for an account that has others by now, and were dropped", metadata: facts)
         }
         if holdChanged {

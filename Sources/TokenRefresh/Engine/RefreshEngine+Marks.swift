@@ -14,6 +14,14 @@ extension RefreshEngine {
         if self.isCurrentGrant(mark, of: account) { self.accepted(mark.generation, for: account) }
     }
 
+    /// Tells that a request has carried an access token: an account that is used is refreshed before its token ends.
+    /// Cheap; once per token set is enough.
+    package func used(_ mark: TokenMark, of account: AccountID) {
+        self.state.withLock { state in
+            if state.desks[account]?.used(mark) == true { self.reschedule(account, &state) }
+        }
+    }
+
     private func isCurrentGrant(_ mark: TokenMark, of account: AccountID) -> Bool {
         self.state.withLock { $0.desks[account]?.sight?.mark?.grant } == mark.grant
     }

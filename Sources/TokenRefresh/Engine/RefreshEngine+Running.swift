@@ -15,6 +15,7 @@ extension RefreshEngine {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.followChanges() }
                 group.addTask { await self.rereadNowAndThen() }
+                group.addTask { await self.keepAppointments() }
                 for await job in self.jobs {
                     group.addTask { await self.perform(job) }
                 }
@@ -31,6 +32,8 @@ extension RefreshEngine {
         case .fly(let account, let demand):
             // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
             await self.fly(account, demand)
+        case .look(let account):
+            await self.lookFirst(at: account)
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }
@@ -75,6 +78,7 @@ extension RefreshEngine {
                 let landing = state.desks[account]?.observe(entry, now: now) ?? Desk.Landing()
                 state.waiters -= landing.served.count
                 if let event = landing.event { self.relay.post(event) }
+                self.reschedule(account, &state)
                 return landing.served
             }
             self.settle(served)

@@ -7,7 +7,8 @@ package import TokenStorage
 ///
 /// One flight at a time refreshes an account here, whoever waits for it; a claim in the store keeps the other processes
 /// from spending the same refresh token. A flight belongs to ``run()``: no caller's cancellation touches it. What is
-/// decided, and when, stands in ``AccountDesk`` (who waits), ``Flight`` (one refresh) and ``Freshness`` (until when).
+/// decided, and when, stands in ``AccountDesk`` (who waits), ``Flight`` (one refresh), ``Freshness`` (until when) and
+/// ``RefreshTiming`` (when nobody waits).
 ///
 /// ``run()`` must run for a caller to be served; it ends after ``stop()``, when all flights have.
 package final class RefreshEngine: Sendable {
@@ -16,6 +17,8 @@ package final class RefreshEngine: Sendable {
 
     enum Job: Sendable {
         case fly(AccountID, Demand)
+        /// Read a record that this process knows nothing of yet.
+        case look(AccountID)
         case watchDeadlines(AccountID)
     }
 
@@ -27,6 +30,11 @@ package final class RefreshEngine: Sendable {
         /// Begun, or about to be.
         var flights = 0
         var stopping = Stopping.no
+        var schedule = Schedule()
+        /// What the scheduler rests for; `distantFuture` for nothing.
+        var alarm = BootInstant.distantFuture
+        /// Errands that nobody waits for, under way.
+        var errands = 0
     }
 
     let plans: [AccountID: AccountPlan]
@@ -40,11 +48,13 @@ package final class RefreshEngine: Sendable {
     let jobs: AsyncStream<Job>
     let newJobs: AsyncStream<Job>.Continuation
     let random: @Sendable () -> Double
+    /// Wakes the scheduler before its time.
+    let bell = Bell()
 
     /// - Parameters:
     ///   - plans: one for each account; a later one of the same account wins.
     ///   - boot: of this process, and of no other engine on the same store.
-    ///   - random: draws evenly from 0 to 1, for the jitter of backoffs.
+    ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
         plans: [AccountPlan],
@@ -65,7 +75,11 @@ package final class RefreshEngine: Sendable {
         self.random = random
         self.relay = EventRelay(onPass)
         self.state = Mutex(
-            State(desks: self.plans.mapValues { Desk(account: $0.account, binding: $0.binding) })
+            State(
+                desks: self.plans.mapValues {
+                    Desk(account: $0.account, binding: $0.binding, mints: $0.grant == .clientCredentials)
+                }
+            )
         )
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }

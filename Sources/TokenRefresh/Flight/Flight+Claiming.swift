@@ -25,12 +25,11 @@ extension Flight {
 
     /// Goes by a record without a claim of ours.
     mutating func decide(now: Moment) -> FlightAction {
-        guard let sight = self.sight, let entry = sight.entry else {
-            return self.end(.failed(.empty(self.plan.account)))
-        }
+        guard let sight = self.sight else { return self.poison() }
         switch sight.standing(
             of: self.plan.account,
             bound: self.plan.binding,
+            mints: self.plan.mints != nil,
             for: self.demand,
             at: now.boot
         ) {
@@ -38,16 +37,24 @@ extension Flight {
         case .blocked(let error): return self.end(.failed(error))
         case .refreshable: break
         }
-        guard let claim = entry.record.claim else { return self.claimOrAsk(entry, breaking: false, now: now) }
+        guard let entry = sight.entry, let claim = entry.record.claim else {
+            return self.claimOrAsk(sight.entry, breaking: false, now: now)
+        }
         // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended.
         let isLapsed = claim.boot == self.plan.boot || self.watch.saw(claim, in: entry.version, at: now.boot)
+        // While nobody waits and the token is good, another's claim is no affair of ours but to keep an eye on.
+        if self.demand.ripe == sight.mark, claim.boot != self.plan.boot,
+            !sight.mayBreakClaim(for: self.demand, at: now.boot)
+        {
+            return self.end(.settled)
+        }
         guard isLapsed else { return self.pause(Self.pollInterval, for: .judge, now: now) }
         guard claim.boot == self.plan.boot || sight.mayBreakClaim(for: self.demand, at: now.boot) else {
             return self.end(.failed(.claimedElsewhere(self.plan.account)))
         }
-        guard entry.record.trouble?.spent != .maybe else {
+        guard self.plan.mints != nil || entry.record.trouble?.spent != .maybe else {
             // The broken claim was the one more use: the next comes after a backoff.
-            self.basis = self.newBasis(of: entry.record)
+            self.basis = self.newBasis(of: entry)
             return self.writeBack(.claimBroken, now: now)
         }
         return self.claimOrAsk(entry, breaking: true, now: now)
@@ -55,10 +62,10 @@ extension Flight {
 
     /// This process may send to the provider now (`nil`), or why not.
     package mutating func didAdmit(_ refusal: PassError?, now: Moment) -> FlightAction {
-        guard case .admitting(let breaking) = self.state, let entry = self.sight?.entry else { return self.poison() }
+        guard case .admitting(let breaking) = self.state else { return self.poison() }
         if let refusal { return self.end(.failed(refusal)) }
         self.isAdmitted = true
-        return self.claimOrAsk(entry, breaking: breaking, now: now)
+        return self.claimOrAsk(self.sight?.entry, breaking: breaking, now: now)
     }
 
     mutating func claimed(
@@ -122,26 +129,26 @@ extension Flight {
         guard let term = self.term, let basis = self.basis else { return self.poison() }
         if now.boot <= term.sendBy {
             self.state = .redeeming
-            return .redeem(basis.refreshToken, sendBy: term.sendBy)
+            return basis.refreshToken.map { .redeem($0, sendBy: term.sendBy) } ?? .mint(sendBy: term.sendBy)
         }
         self.renewals += 1
         guard self.renewals <= Self.mostRenewals else { return self.giveUpClaim() }
         return self.claim()
     }
 
-    private mutating func claimOrAsk(_ entry: AccountVault.Entry, breaking: Bool, now: Moment) -> FlightAction {
+    private mutating func claimOrAsk(_ entry: AccountVault.Entry?, breaking: Bool, now: Moment) -> FlightAction {
         guard self.isAdmitted else {
             self.state = .admitting(breaking: breaking)
             return .admit
         }
-        guard var basis = self.newBasis(of: entry.record) else {
+        guard var basis = self.newBasis(of: entry) else {
             return self.end(.failed(.withoutRefreshToken(self.plan.account)))
         }
-        if breaking {
+        if breaking, self.plan.mints == nil {
             basis.spent = .maybe
             basis.isLastUse = true
             basis.record.trouble = Setback.claimBroken.trouble(
-                after: entry.record.trouble,
+                after: basis.record.trouble,
                 spent: .maybe,
                 jitter: 0
             )
@@ -150,8 +157,9 @@ extension Flight {
         return self.claim()
     }
 
-    private func newBasis(of record: AccountRecord) -> Basis? {
-        guard let refreshToken = record.tokens?.refreshToken else { return nil }
+    private func newBasis(of entry: AccountVault.Entry?) -> Basis? {
+        if let grant = self.plan.mints { return self.newBasis(ofMint: entry?.record, grant) }
+        guard let record = entry?.record, let refreshToken = record.tokens?.refreshToken else { return nil }
         let spent = record.trouble?.spent ?? .no
         var unclaimed = record
         unclaimed.claim = nil
@@ -162,6 +170,26 @@ extension Flight {
             refreshToken: refreshToken,
             spent: isSame && self.basis?.spent == .maybe ? .maybe : spent,
             isLastUse: spent == .maybe || (isSame && self.basis?.isLastUse == true)
+        )
+    }
+
+    /// What is there already goes on, if it is ours; else a grant begins.
+    private func newBasis(ofMint stored: AccountRecord?, _ grant: GrantID) -> Basis {
+        var record = AccountRecord(
+            grant: grant,
+            generation: .none,
+            tokens: nil,
+            stamp: stored?.stamp ?? .start,
+            binding: self.plan.binding
+        )
+        if let stored, stored.binding == self.plan.binding { record = stored }
+        record.claim = nil
+        let isSame = self.basis?.record.mark == record.mark
+        return Basis(
+            record: record,
+            refreshToken: nil,
+            spent: .no,
+            isLastUse: isSame && self.basis?.isLastUse == true
         )
     }
 

@@ -7,11 +7,47 @@ extension Flight {
     mutating func commit(_ grant: TokenGrant, basis: Basis, now: Moment) -> FlightAction {
         var record = basis.record
         record.generation = record.generation.next
-        record.tokens = basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
+        record.tokens =
+            self.plan.mints == nil
+            ? basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
+            : Self.minted(grant, after: basis.record.tokens, now: now)
         record.claim = nil
         record.trouble = nil
         record.refreshedAt = now.wall
-        return self.commit(Success(grant: grant, record: record, receivedAt: now.boot))
+        return self.commit(Success(issued: .tokens(grant), record: record, receivedAt: now.boot))
+    }
+
+    /// Commits a refresh token that came without an access token: the old one may be dead by now. An access token that
+    /// is still good stays beside it.
+    mutating func commit(
+        _ token: RotatedToken,
+        because reason: VerdictReason,
+        basis: Basis,
+        now: Moment
+    ) -> FlightAction {
+        let setback = Setback.ambiguous(reason)
+        let freshness = self.sight?.freshness
+        let isKept = self.demand.refused != basis.record.mark && freshness?.isUsable(at: now.boot) == true
+        var record = basis.record
+        record.generation = record.generation.next
+        record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, isKept: isKept, now: now) }
+        record.claim = nil
+        let trouble = setback.trouble(after: basis.record.trouble, spent: .no, jitter: self.plan.jitter)
+        record.trouble = trouble
+        self.setback = setback
+        let error = PassError(trouble, of: self.plan.account, retryAfter: trouble.retryIn)
+        let kept = isKept ? freshness : nil
+        return self.commit(
+            Success(
+                issued: .refreshTokenAlone(
+                    token.refreshToken,
+                    kept: kept ?? Freshness(usableUntil: nil, isDoubtful: false),
+                    error
+                ),
+                record: record,
+                receivedAt: now.boot
+            )
+        )
     }
 
     mutating func committed(
@@ -24,12 +60,12 @@ extension Flight {
             return self.stands(success, version, now: now)
         case .failure(let error) where error.code == .invalid:
             // No store will ever take these tokens, and what isn't durable is not used.
-            self.basis?.spent = .maybe
+            self.basis?.spent = self.plan.mints == nil ? .maybe : .no
             guard let basis = self.basis else { return self.poison() }
             var record = basis.record
             record.trouble = Setback.ambiguous(.answerTooLarge).trouble(
                 after: record.trouble,
-                spent: .maybe,
+                spent: basis.spent,
                 jitter: self.plan.jitter
             )
             self.state = .writingBack(
@@ -65,7 +101,7 @@ extension Flight {
             return self.commit(success)
         }
         self.see(entry, now: now)
-        return self.end(.settled, dropping: success.grant)
+        return self.end(.settled, dropping: success.issued)
     }
 
     private mutating func commit(_ success: Success) -> FlightAction {
@@ -87,7 +123,40 @@ extension Flight {
             receipt: .here(at: success.receivedAt),
             now: now
         )
-        return self.end(.committed)
+        switch success.issued {
+        case .tokens:
+            return self.end(.committed)
+        case .refreshTokenAlone(_, let kept, let error):
+            self.sight?.freshness = kept
+            return self.end(.failed(error))
+        }
+    }
+
+    /// A refresh token that is there from before, by another configuration, stays.
+    private static func minted(_ grant: TokenGrant, after old: TokenSet?, now: Moment) -> TokenSet {
+        TokenSet(
+            accessToken: grant.accessToken,
+            refreshToken: old?.refreshToken,
+            receivedAt: now.wall,
+            lifetime: grant.lifetime,
+            scopes: grant.scopes
+        )
+    }
+
+    private static func tokens(of token: RotatedToken, after old: TokenSet, isKept: Bool, now: Moment) -> TokenSet {
+        var tokens = old
+        tokens.refreshToken = token.refreshToken
+        tokens.refreshLifetime = token.refreshLifetime
+        if isKept {
+            // Both lifetimes count from one receipt.
+            let age = max(old.receivedAt.duration(to: now.wall), .zero)
+            tokens.refreshLifetime = token.refreshLifetime.map { $0 + age }
+        } else {
+            tokens.accessToken = nil
+            tokens.receivedAt = now.wall
+            tokens.lifetime = .zero
+        }
+        return tokens
     }
 
     private static func tokens(of grant: TokenGrant, after old: TokenSet, now: Moment) -> TokenSet {

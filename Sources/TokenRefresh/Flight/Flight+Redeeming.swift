@@ -8,10 +8,13 @@ extension Flight {
     package mutating func didRedeem(_ verdict: TokenVerdict, now: Moment) -> FlightAction {
         guard case .redeeming = self.state, var basis = self.basis else { return self.poison() }
         if case .notSent = verdict {} else { self.uses += 1 }
-        switch verdict {
+        switch self.plan.mints == nil ? verdict : verdict.ofMint {
         case .success(let grant):
             self.lesson = .accepted
             return self.commit(grant, basis: basis, now: now)
+        case .rotated(let token, let reason) where token.refreshToken != basis.refreshToken:
+            self.lesson = .accepted
+            return self.commit(token, because: reason, basis: basis, now: now)
         case .dead(let reason):
             self.lesson = .accepted
             return self.read(for: .declareDead(reason))
@@ -28,8 +31,8 @@ extension Flight {
             return self.claim()
         case .notSent(let reason):
             return self.writeBack(.notSent(reason), now: now)
-        case .ambiguous(let reason):
-            basis.spent = .maybe
+        case .ambiguous(let reason), .rotated(_, let reason):
+            basis.spent = self.plan.mints == nil ? .maybe : .no
             guard !basis.isLastUse else {
                 self.basis = basis
                 return self.writeBack(.ambiguous(reason), now: now)
@@ -55,7 +58,12 @@ extension Flight {
         guard let basis = self.basis else { return self.poison() }
         self.setback = setback
         var record = basis.record
-        var trouble = setback.trouble(after: record.trouble, spent: basis.spent, jitter: self.plan.jitter)
+        var trouble = setback.trouble(
+            after: record.trouble,
+            spent: basis.spent,
+            mints: self.plan.mints != nil,
+            jitter: self.plan.jitter
+        )
         if self.demand.isForced, case .refused = setback, let previous = record.trouble,
             TroubleKind(of: previous) == .refused
         {
@@ -147,5 +155,17 @@ extension Flight {
             return self.decide(now: now)
         }
         return self.writeBack(.dead(reason), now: now)
+    }
+}
+
+extension TokenVerdict {
+    /// What it means where no refresh token is at stake: nothing can be dead, and a refresh token that comes along is of
+    /// no use (RFC 6749 §4.4.3).
+    fileprivate var ofMint: TokenVerdict {
+        switch self {
+        case .dead(let reason): .refused(reason)
+        case .rotated(_, let reason): .ambiguous(reason)
+        default: self
+        }
     }
 }

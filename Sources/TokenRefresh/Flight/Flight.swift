@@ -20,7 +20,8 @@ package import TokenStorage
 ///
 /// What it keeps to:
 /// - One spends a refresh token only under a claim of its own that has time for a whole exchange.
-/// - A success is never thrown away: it is kept in hand, and written until it stands or the record belongs to other
+/// - One mints under a claim too, so that replicas share what was minted; a mint spends nothing.
+/// - A success is never thrown away, nor a new refresh token that came without an access token: it is kept in hand, and written until it stands or the record belongs to other
 ///   tokens. It is in hand only as long as this process lives; a journal on disk, which is to carry it over the end of
 ///   the process, is not part of this yet.
 /// - After `spent: maybe` the refresh token is used once more in all: at once by whoever learned it first, or by whoever
@@ -53,10 +54,17 @@ package struct Flight: ~Copyable {
 
     /// Tokens in hand, and the record that makes them durable.
     struct Success {
-        let grant: TokenGrant
+        let issued: Issued
         let record: AccountRecord
         let receivedAt: BootInstant
         var attempts = 0
+    }
+
+    /// What the provider has issued.
+    enum Issued {
+        case tokens(TokenGrant)
+        /// No access token came with it. A kept one has its end still; those who wait get the error.
+        case refreshTokenAlone(Secret, kept: Freshness, PassError)
     }
 
     /// A record that says why there are no tokens.
@@ -69,7 +77,8 @@ package struct Flight: ~Copyable {
     /// What is to be spent: the record as it was before the claim.
     struct Basis {
         var record: AccountRecord
-        let refreshToken: Secret
+        /// `nil` where tokens are minted.
+        let refreshToken: Secret?
         /// Spent for certain or maybe, as far as this flight knows.
         var spent: AccountRecord.Trouble.Spent
         /// The one second use at once is gone.
@@ -82,7 +91,7 @@ package struct Flight: ~Copyable {
     var sight: Sight?
     /// What the account had when the flight began: a forced refresh is done once something else stands there.
     var firstMark: TokenMark?
-    var watch = ClaimWatch()
+    var watch: ClaimWatch
     var basis: Basis?
     /// The version that the next write expects.
     var version: Version?
@@ -97,11 +106,14 @@ package struct Flight: ~Copyable {
     var lesson = ProviderHold.Lesson.nothing
     var setback: Setback?
 
-    /// - Parameter sight: what the process knew of the record before.
-    package init(_ plan: FlightPlan, sight: Sight?) {
+    /// - Parameters:
+    ///   - sight: what the process knew of the record before.
+    ///   - watch: what it knew of another's claim.
+    package init(_ plan: FlightPlan, sight: Sight?, watch: ClaimWatch = ClaimWatch()) {
         self.plan = plan
         self.demand = plan.demand
         self.sight = sight
+        self.watch = watch
         self.firstMark = sight?.mark
     }
 
@@ -154,7 +166,7 @@ package struct Flight: ~Copyable {
         case .judge where stopping == .now || stopping > .no && self.term == nil:
             return self.end(.failed(.stopping(self.plan.account)))
         case .commit(let success) where stopping == .now:
-            return self.end(.failed(.stopping(self.plan.account)), dropping: success.grant)
+            return self.end(.failed(.stopping(self.plan.account)), dropping: success.issued)
         case .declareDead where stopping == .now, .writeBack where stopping == .now:
             return self.end(.failed(.stopping(self.plan.account)))
         case .judge, .declareDead, .commit, .writeBack:
@@ -182,15 +194,20 @@ package struct Flight: ~Copyable {
     mutating func end(
         _ result: FlightOutcome.Result,
         declaredDead: Bool = false,
-        dropping dropped: TokenGrant? = nil
+        dropping dropped: Issued? = nil
     ) -> FlightAction {
         self.state = .ended
         var outcome = FlightOutcome(result, sight: self.sight)
         outcome.lesson = self.lesson
         outcome.setback = self.setback
         outcome.declaredDead = declaredDead
-        outcome.dropped = dropped
+        switch dropped {
+        case .tokens(let grant)?: outcome.dropped = grant
+        case .refreshTokenAlone(let refreshToken, _, _)?: outcome.droppedRefreshToken = refreshToken
+        case nil: break
+        }
         outcome.uses = self.uses
+        outcome.watch = self.watch
         return .end(outcome)
     }
 

@@ -11,6 +11,8 @@ package enum FlightAction: Equatable, Sendable {
     case write(AccountRecord, expecting: Version?)
     /// Redeem the refresh token, unless its first byte can't leave by `sendBy` → ``Flight/didRedeem(_:now:)``.
     case redeem(Secret, sendBy: BootInstant)
+    /// Have an access token minted, unless the request can't leave by `sendBy` → ``Flight/didRedeem(_:now:)``.
+    case mint(sendBy: BootInstant)
     /// Wait → ``Flight/didPause(_:)``.
     case pause(until: BootInstant)
     /// Nothing more: the flight is over.

@@ -25,6 +25,10 @@ package struct FlightOutcome: Equatable, Sendable {
     package var declaredDead = false
     /// Tokens the provider issued and the store has no place for any more: another grant or generation stands there.
     package var dropped: TokenGrant?
+    /// The same of a refresh token that came alone.
+    package var droppedRefreshToken: Secret?
+    /// What is known of another process's claim.
+    package var watch = ClaimWatch()
     /// Times that the refresh token went, or may have gone, to the provider.
     package var uses = 0
 

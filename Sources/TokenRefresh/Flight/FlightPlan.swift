@@ -6,6 +6,9 @@ package struct FlightPlan: Sendable {
     package let account: AccountID
     /// Whom the configuration lets the tokens go to.
     package let binding: AccountRecord.Binding
+    /// Where the tokens are minted: the grant that a first mint begins, drawn for this flight. `nil` where a refresh token
+    /// is redeemed.
+    package let mints: GrantID?
     /// The longest an exchange with the provider lasts.
     package let timeout: Duration
     package let boot: BootID
@@ -18,6 +21,7 @@ package struct FlightPlan: Sendable {
     package init(
         account: AccountID,
         binding: AccountRecord.Binding,
+        mints: GrantID? = nil,
         timeout: Duration,
         boot: BootID,
         claim: ClaimID,
@@ -26,6 +30,7 @@ package struct FlightPlan: Sendable {
     ) {
         self.account = account
         self.binding = binding
+        self.mints = mints
         self.timeout = timeout
         self.boot = boot
         self.claim = claim

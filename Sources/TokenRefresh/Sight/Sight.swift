@@ -8,6 +8,11 @@ package struct Sight: Equatable, Sendable {
     package let entry: AccountVault.Entry?
     /// Until when the access token may be used.
     package var freshness: Freshness
+    /// When the token set was received, as far as the wall clock can tell of one that was stored; for what is not
+    /// urgent.
+    package let receivedAt: BootInstant
+    /// When this process first saw the token set.
+    package let firstSeenAt: BootInstant
     /// When the record's backoff is over; `nil` without one.
     package let retryAt: BootInstant?
     /// When the record was read, or written by us.
@@ -28,8 +33,17 @@ package struct Sight: Equatable, Sendable {
         let known = previous?.entry?.record
         if receipt == .stored, let previous, let known, known.mark == record?.mark, known.tokens == record?.tokens {
             self.freshness = previous.freshness
+            self.receivedAt = previous.receivedAt
+            self.firstSeenAt = previous.firstSeenAt
         } else {
             self.freshness = Freshness.judge(record?.tokens, receipt: receipt, now: now)
+            self.firstSeenAt = now.boot
+            switch receipt {
+            case .here(let receivedAt): self.receivedAt = receivedAt
+            case .stored:
+                let age = record?.tokens.map { max($0.receivedAt.duration(to: now.wall), .zero) } ?? .zero
+                self.receivedAt = now.boot.advanced(by: .zero - age)
+            }
         }
         if let trouble = record?.trouble, trouble.retryIn > .zero {
             let isKnown = known?.mark == record?.mark && known?.trouble == trouble

@@ -13,19 +13,29 @@ package enum Standing: Equatable, Sendable {
 extension Sight {
     /// What can be had for `demand` at `now`.
     ///
-    /// - Parameter binding: whom the configuration lets the account's tokens go to. Tokens made for anyone else are
-    ///   neither used nor spent.
+    /// - Parameters:
+    ///   - binding: whom the configuration lets the account's tokens go to. Tokens made for anyone else are neither used
+    ///     nor spent.
+    ///   - mints: whether the account's tokens are minted. It is never empty, and a mint may take the place of an access
+    ///     token that was made for somebody else: nothing stored is sent. A refresh token is not thrown away so.
     package func standing(
         of account: AccountID,
         bound binding: AccountRecord.Binding,
+        mints: Bool = false,
         for demand: Demand = .usable,
         at now: BootInstant
     ) -> Standing {
-        guard let record = self.entry?.record, let tokens = record.tokens else { return .blocked(.empty(account)) }
-        guard record.binding == binding else { return .blocked(.boundElsewhere(account, to: record.binding)) }
-        let pass = demand.isForced || demand.refused == record.mark ? nil : self.pass(for: account, at: now)
-        if let pass, !self.freshness.isDoubtful { return .usable(pass) }
-        if let obstacle = self.obstacle(account, record, tokens, isForced: demand.isForced, at: now) {
+        guard let record = self.entry?.record, mints || record.tokens != nil else {
+            return mints ? .refreshable : .blocked(.empty(account))
+        }
+        let isOurs = record.binding == binding
+        guard isOurs || mints && record.tokens?.refreshToken == nil else {
+            return .blocked(.boundElsewhere(account, to: record.binding))
+        }
+        let isUnwanted = !isOurs || demand.isForced || demand.refused == record.mark
+        let pass = isUnwanted ? nil : self.pass(for: account, at: now)
+        if let pass, !self.freshness.isDoubtful, demand.ripe != record.mark { return .usable(pass) }
+        if isOurs, let obstacle = self.obstacle(account, record, mints: mints, isForced: demand.isForced, at: now) {
             return pass.map { .usable($0) } ?? .blocked(obstacle)
         }
         return .refreshable
@@ -40,14 +50,16 @@ extension Sight {
     private func obstacle(
         _ account: AccountID,
         _ record: AccountRecord,
-        _ tokens: TokenSet,
+        mints: Bool,
         isForced: Bool,
         at now: BootInstant
     ) -> PassError? {
-        if let trouble = record.trouble, trouble.dead, !(isForced && TroubleKind(of: trouble) == .refused) {
-            return PassError(trouble, of: account, retryAfter: nil)
+        if !mints {
+            if let trouble = record.trouble, trouble.dead, !(isForced && TroubleKind(of: trouble) == .refused) {
+                return PassError(trouble, of: account, retryAfter: nil)
+            }
+            if record.tokens?.refreshToken == nil { return .withoutRefreshToken(account) }
         }
-        if tokens.refreshToken == nil { return .withoutRefreshToken(account) }
         // Whoever holds a claim has waited the backoff out already.
         guard let trouble = record.trouble, let retryAt, now < retryAt, record.claim == nil, !isForced else {
             return nil

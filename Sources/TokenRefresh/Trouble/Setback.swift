@@ -21,10 +21,12 @@ package enum Setback: Equatable, Sendable {
     /// - Parameters:
     ///   - previous: what the record says so far about this generation.
     ///   - spent: what is known by now about the refresh token.
+    ///   - mints: whether no refresh token is at stake: then no refusal is final.
     ///   - jitter: drawn evenly from 0 to 1.
     package func trouble(
         after previous: AccountRecord.Trouble?,
         spent: AccountRecord.Trouble.Spent,
+        mints: Bool = false,
         jitter: Double
     ) -> AccountRecord.Trouble {
         let counts = previous.map { TroubleKind(of: $0).counting == self.kind.counting } ?? false
@@ -48,6 +50,8 @@ package enum Setback: Equatable, Sendable {
             trouble.retryIn = .zero
         case .accountConfig:
             trouble.retryIn = Self.doubled(.seconds(30), tries: tries, atMost: .seconds(300))
+        case .refused where mints, .dead where mints:
+            trouble.retryIn = Self.doubled(.seconds(5), tries: tries, atMost: .seconds(300))
         case .refused:
             // Three tries in less than 5 min: at 0, 75 and 225 s.
             trouble.retryIn = Self.doubled(.seconds(75), tries: tries, atMost: .seconds(150))

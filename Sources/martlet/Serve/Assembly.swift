@@ -180,9 +180,14 @@ enum Assembly {
             return AccountPlan(
                 account: account.id,
                 provider: account.provider,
+                grant: account.grant == .clientCredentials ? .clientCredentials : .refreshToken,
                 endpoint: MeteredTokenEndpoint(provider: account.provider, endpoint: endpoint, meter: refreshes),
                 scopes: account.scopes,
-                defaultLifetime: provider.defaultLifetime
+                defaultLifetime: provider.defaultLifetime,
+                timing: RefreshTiming(
+                    mode: provider.refresh == .ahead ? .ahead : .onExpiry,
+                    keepAlive: provider.keepAlive
+                )
             )
         }
     }

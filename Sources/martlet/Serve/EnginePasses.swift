@@ -21,6 +21,10 @@ final class EnginePasses: PassSource {
         return try await engine.pass(for: account, after: refused)
     }
 
+    func used(_ token: TokenMark, of account: AccountID) {
+        self.engine.withLock({ $0 })?.used(token, of: account)
+    }
+
     func accepted(_ token: TokenMark, of account: AccountID) {
         self.engine.withLock({ $0 })?.accepted(token, for: account)
     }

@@ -5,6 +5,15 @@ internal import Settings
 extension ProviderClient.ProviderSettings {
     /// What the configuration says of a provider, as the one who talks to it takes it.
     init(_ settings: Settings.ProviderSettings) throws(CommandFailure) {
+        let tokenParameters: TokenParameters
+        do throws(TokenParameters.Reserved) {
+            tokenParameters = try TokenParameters(settings.tokenParameters)
+        } catch {
+            throw CommandFailure(
+                .badConfiguration,
+                "provider \(settings.id): token_params: \(error.name) is decided by the request itself"
+            )
+        }
         do throws(ProviderURLError) {
             self.init(
                 name: settings.id,
@@ -13,6 +22,7 @@ extension ProviderClient.ProviderSettings {
                     clientID: settings.clientID,
                     authentication: Self.authentication(settings)
                 ),
+                tokenParameters: tokenParameters,
                 timeout: settings.timeout,
                 rules: AnswerRules(defaultLifetime: settings.defaultLifetime),
                 additionalTrustRoots: settings.certificateAuthorities,
@@ -23,22 +33,26 @@ extension ProviderClient.ProviderSettings {
         }
     }
 
-    /// A named token endpoint needs no discovery.
+    /// What is named stands before what the issuer says; without an issuer what is named is all there is.
     private static func endpoints(_ settings: Settings.ProviderSettings) throws(ProviderURLError) -> Endpoints {
-        guard let tokenEndpoint = settings.tokenEndpoint else {
-            let issuer = settings.issuer?.text ?? ""
-            return .discovered(try ProviderIssuer(issuer, allowCleartext: settings.allowsCleartext))
+        let tokenEndpoint = try Self.endpoint(settings.tokenEndpoint, settings)
+        let revocationEndpoint = try Self.endpoint(settings.revocationEndpoint, settings)
+        if settings.issuer == nil, let tokenEndpoint {
+            return .named(ProviderMetadata(tokenEndpoint: tokenEndpoint, revocationEndpoint: revocationEndpoint))
         }
-        var revocationEndpoint: ProviderURL?
-        if let url = settings.revocationEndpoint {
-            revocationEndpoint = try ProviderURL(url.text, allowCleartext: settings.allowsCleartext)
-        }
-        return .named(
-            ProviderMetadata(
-                tokenEndpoint: try ProviderURL(tokenEndpoint.text, allowCleartext: settings.allowsCleartext),
-                revocationEndpoint: revocationEndpoint
-            )
+        return .discovered(
+            try ProviderIssuer(settings.issuer?.text ?? "", allowCleartext: settings.allowsCleartext),
+            tokenEndpoint: tokenEndpoint,
+            revocationEndpoint: revocationEndpoint
         )
+    }
+
+    private static func endpoint(
+        _ url: HTTPURL?,
+        _ settings: Settings.ProviderSettings
+    ) throws(ProviderURLError) -> ProviderURL? {
+        guard let url else { return nil }
+        return try ProviderURL(url.text, allowCleartext: settings.allowsCleartext)
     }
 
     private static func authentication(_ settings: Settings.ProviderSettings) -> ClientRegistration.Authentication {

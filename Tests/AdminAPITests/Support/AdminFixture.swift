@@ -26,13 +26,16 @@ struct AdminFixture: Sendable {
     let logs: LogCollector
 
     /// Runs `body` beside an admin API with the accounts `alice` and `bob` of the provider `acme`.
+    ///
+    /// - Parameter minting: the account whose tokens are minted.
     static func run(
         tokens: AdminTokens? = AdminTokens([Secret(adminToken)]),
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
         clock: any Clock<Duration> = ContinuousClock(),
+        minting: String? = nil,
         _ body: @Sendable (AdminFixture) async throws -> Void
     ) async throws {
-        let fixture = try await Self.start(try #require(tokens), limits, clock)
+        let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting)
         try await withThrowingTaskGroup(of: Void.self) { services in
             services.addTask { await fixture.engine.run() }
             services.addTask { try await fixture.server.run() }
@@ -62,14 +65,21 @@ struct AdminFixture: Sendable {
     private static func start(
         _ tokens: AdminTokens,
         _ limits: AdminLimits,
-        _ clock: any Clock<Duration>
+        _ clock: any Clock<Duration>,
+        minting: String?
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
         let store = WatchedStore()
         let vault = AccountVault(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
         let logs = LogCollector()
         let plans = ["alice", "bob"].map { name in
-            AccountPlan(account: AccountID(name), provider: ProviderID("acme"), endpoint: provider, scopes: ["read"])
+            AccountPlan(
+                account: AccountID(name),
+                provider: ProviderID("acme"),
+                grant: name == minting ? .clientCredentials : .refreshToken,
+                endpoint: provider,
+                scopes: ["read"]
+            )
         }
         let engine = RefreshEngine(plans: plans, vault: vault, boot: .random(), logger: logs.logger) { _ in }
         let monitor = ScriptedMonitor()

@@ -12,26 +12,32 @@ final class Gateway: Sendable {
     private let directory: TemporaryDirectory
 
     /// - Parameters:
+    ///   - provider: the provider's name.
+    ///   - settings: more of its keys.
+    ///   - grant: how the account's tokens come about.
     ///   - listener: where callers connect.
-    ///   - provider: further lines of the provider's section.
-    ///   - route: further lines of the route's section.
+    ///   - route: more of the route's keys.
     ///   - more: lines at the end of the configuration.
     ///   - log: a path where the log goes instead of a file of the program's.
     init(
         _ mock: Mock,
+        provider: String = "mock",
+        settings: String = "timeout: 8s",
+        grant: String = "refresh_token",
         in directory: TemporaryDirectory,
         listener: String = "127.0.0.1:0",
-        provider: String = "",
-        route: String = "",
+        route: String = "strip: true",
         more: String = "",
         log: String? = nil
     ) async throws {
         self.directory = directory
         try Self.configure(
             mock.address,
+            provider: provider,
+            settings: settings,
+            grant: grant,
             in: directory,
             listener: listener,
-            provider: provider,
             route: route,
             more: more
         )
@@ -44,10 +50,12 @@ final class Gateway: Sendable {
     /// Writes a `martlet.yaml` and its client secret.
     static func configure(
         _ mock: String,
+        provider: String = "mock",
+        settings: String = "timeout: 8s",
+        grant: String = "refresh_token",
         in directory: TemporaryDirectory,
         listener: String = "127.0.0.1:0",
-        provider: String = "",
-        route: String = "",
+        route: String = "strip: true",
         more: String = ""
     ) throws {
         try directory.write(Array("mock-secret\n".utf8), to: "client-secret")
@@ -59,13 +67,13 @@ final class Gateway: Sendable {
             state_dir: \(directory.path(of: "state"))
             log: { level: trace }
             providers:
-              mock:
+              \(provider):
                 issuer: \(mock)
                 client_id: mock-client
                 client_secret: { file: client-secret }
-                \(provider)
+                \(settings)
             accounts:
-              alice: { provider: mock }
+              alice: { provider: \(provider), grant: \(grant) }
             routes:
               - name: acme
                 match: { path: /acme/ }
@@ -146,6 +154,7 @@ struct Echo: Decodable {
     let path: String
     let query: String
     let headers: [[String]]
+    let account: String
     let body_size: Int
     let body_sha256: String
 

@@ -28,8 +28,7 @@ private func wire(
         for: request,
         replacing: 0,
         framing: body.framing,
-        spare: line.utf8.count,
-        allocator: allocator
+        spare: line.utf8.count
     )
     wire.writeString(line + "\r\n\r\n")
     var encoder = BodyEncoder(body.framing)

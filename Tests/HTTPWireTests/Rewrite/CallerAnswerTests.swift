@@ -72,7 +72,11 @@ import Testing
 
     @Test func `memory that somebody still holds is left alone`() throws {
         // Given a head that is still on its way out
-        let first = CallerAnswer.head(of: try self.parse(["HTTP/1.1 200 OK", "A: first"]), framing: .none, close: false)
+        let first = CallerAnswer.head(
+            of: try self.parse(["HTTP/1.1 200 OK", "A: first"]),
+            framing: .none,
+            close: false
+        )
         // When the next is written, offered the same memory
         let second = CallerAnswer.head(
             of: try self.parse(["HTTP/1.1 404 No", "B: 2"]),

@@ -55,6 +55,35 @@ import TokenModel
         )
     }
 
+    @Test(arguments: [
+        (#"{"refresh_token":"R2"}"#, "access_token_unusable"),
+        (#"{"access_token":null,"refresh_token":"R2"}"#, "access_token_unusable"),
+        (#"{"access_token":"A B","refresh_token":"R2"}"#, "access_token_unusable"),
+        (#"{"access_token":"A","token_type":"mac","refresh_token":"R2"}"#, "token_type_unknown"),
+    ])
+    func `a new refresh token is kept although the access token beside it is of no use`(body: String, code: String) {
+        let rotated = RotatedToken(refreshToken: Secret("R2"))
+        #expect(verdict(answer(200, body)) == .rotated(rotated, reason(code)))
+        let withEnd = body.dropLast() + #","refresh_token_expires_in":60}"#
+        #expect(
+            verdict(answer(200, String(withEnd)))
+                == .rotated(RotatedToken(refreshToken: Secret("R2"), refreshLifetime: .seconds(60)), reason(code))
+        )
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"","refresh_token":"R\n"}"#, #"{"access_token":"","refresh_token":""}"#,
+        #"{"access_token":"","refresh_token":7}"#, #"{"access_token":""}"#,
+    ])
+    func `without a clean refresh token such an answer is ambiguous`(body: String) {
+        #expect(verdict(answer(200, body)) == .ambiguous(.accessTokenUnusable))
+    }
+
+    @Test func `a refresh token beside a refusal is not taken`() {
+        let body = #"{"error":"temporarily_out","refresh_token":"R2"}"#
+        #expect(verdict(answer(200, body)) == .refused(reason("temporarily_out")))
+    }
+
     @Test func `JSON is read under whatever name it comes`() {
         for type in ["text/html", "text/javascript", "application/x-www-form-urlencoded", nil] {
             #expect(grant(answer(201, #"{"access_token":"A"}"#, type: type)) != nil)

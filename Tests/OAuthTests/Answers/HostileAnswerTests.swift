@@ -158,6 +158,8 @@ import TokenModel
                 #expect(grant.accessToken.text.utf8.allSatisfy { (0x21...0x7E).contains($0) })
                 #expect(grant.lifetime >= .seconds(1) && grant.lifetime <= .seconds(86_400))
                 #expect(grant.refreshToken?.isEmpty != true)
+            case .rotated(let token, _):
+                #expect(!token.refreshToken.isEmpty)
             case .throttled(let wait):
                 #expect(wait >= .seconds(1) && wait <= .seconds(300))
             case .dead, .config, .accountConfig, .notSent, .ambiguous, .conflict, .refused:

@@ -62,6 +62,19 @@ import TokenModel
         #expect(refusal?.name == name)
     }
 
+    @Test func `a mint names no token, and carries scopes and parameters`() throws {
+        let request = FormRequest.clientCredentials(
+            scopes: ["read", "write"],
+            parameters: try TokenParameters(["audience": "a"]),
+            client: ClientRegistration(clientID: "my-app", authentication: .clientSecretPost(Secret("s")))
+        )
+        #expect(
+            request.form.text
+                == "grant_type=client_credentials&scope=read+write&client_id=my-app&client_secret=s&audience=a"
+        )
+        #expect(request.authorization == nil)
+    }
+
     @Test func `a revocation names the token and its kind`() {
         let client = ClientRegistration(clientID: "my-app", authentication: .clientSecretPost(Secret("s")))
         let refresh = FormRequest.revocation(of: Secret("R 1"), kind: .refreshToken, client: client)

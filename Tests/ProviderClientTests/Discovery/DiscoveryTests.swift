@@ -67,6 +67,44 @@ extension LoopbackTests {
             }
         }
 
+        @Test func `a named revocation endpoint stands before what the issuer says`() async throws {
+            let publisher = Publisher()
+            let server = try await ScriptedServer { publisher.answer($0) }
+            let other = try await ScriptedServer { _ in .bytes(http("200 OK", "{}")) }
+            try await withEndpoint(
+                .discovered(
+                    try ProviderIssuer(server.origin),
+                    revocationEndpoint: try ProviderURL("\(other.origin)/named")
+                )
+            ) { endpoint in
+                #expect(await endpoint.revoke(Secret("A1"), kind: .accessToken) == .revoked)
+                #expect(server.requests.isEmpty)
+                #expect(await endpoint.redeem().name == "success")
+            }
+            #expect(other.requests.map(\.path) == ["/named"])
+            #expect(server.requests.map(\.path) == ["/.well-known/oauth-authorization-server", "/token"])
+            await other.stop()
+            await server.stop()
+        }
+
+        @Test func `a named token endpoint needs no issuer, and revocation is discovered all the same`() async throws {
+            let publisher = Publisher()
+            let server = try await ScriptedServer { publisher.answer($0) }
+            let other = try await ScriptedServer { _ in .bytes(http("200 OK", #"{"access_token":"A2"}"#)) }
+            try await withEndpoint(
+                .discovered(try ProviderIssuer(server.origin), tokenEndpoint: try ProviderURL("\(other.origin)/named"))
+            ) { endpoint in
+                #expect(endpoint.binding.tokenEndpointOrigin == other.origin)
+                #expect(await endpoint.redeem().name == "success")
+                #expect(server.requests.isEmpty)
+                #expect(await endpoint.revoke(Secret("A1"), kind: .accessToken) == .revoked)
+            }
+            #expect(other.requests.map(\.path) == ["/named"])
+            #expect(server.requests.map(\.path) == ["/.well-known/oauth-authorization-server", "/revoke"])
+            await other.stop()
+            await server.stop()
+        }
+
         @Test func `the address of OpenID Connect is asked where the other has nothing`() async throws {
             let publisher = Publisher()
             publisher.onlyOpenID.withLock { $0 = true }

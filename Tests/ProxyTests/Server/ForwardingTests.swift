@@ -170,6 +170,34 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [
+        "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+        "nonsense\r\n\r\n",
+    ])
+    func `a token that has left is told as used, once, whatever the upstream answers`(answer: String) async throws {
+        try await withRig { rig in
+            #expect(rig.passes.used.total == 0)
+            for _ in 1...2 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                #expect(rig.passes.used.total == 1)
+                try await upstream.send(answer)
+                _ = try await caller.rest()
+                upstream.close()
+            }
+            let pass = Pass.sample(2)
+            let caller = try await rig.caller()
+            rig.install(pass)
+            try await rig.settle()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await rig.upstream.accept().head()
+            #expect(rig.passes.used.takeAll() == [TokenMark(.sample()), TokenMark(pass)])
+        }
+    }
+
     @Test func `requests of two accounts carry their own tokens`() async throws {
         let setup = Rig.Setup(routes: { port in
             [

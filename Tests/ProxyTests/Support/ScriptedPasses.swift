@@ -41,6 +41,8 @@ final class ScriptedPasses: PassSource {
     var asked: Int { self.askings.load(ordering: .relaxed) }
     /// Questions that the test must answer.
     let questions = Mailbox<Question>()
+    /// Tokens that requests have carried.
+    let used = Mailbox<TokenMark>()
     /// Tokens that an upstream took.
     let accepted = Mailbox<TokenMark>()
 
@@ -63,6 +65,10 @@ final class ScriptedPasses: PassSource {
             self.questions.put(question)
         }
         return try result.get()
+    }
+
+    func used(_ token: TokenMark, of account: AccountID) {
+        self.used.put(token)
     }
 
     func accepted(_ token: TokenMark, of account: AccountID) {

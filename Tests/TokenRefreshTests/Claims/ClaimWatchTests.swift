@@ -51,6 +51,18 @@ import TokenStorage
         #expect(!atItsTime)
     }
 
+    @Test func `a claim that is there for longer than it stands is overdue, however seldom it was looked at`() {
+        var watch = ClaimWatch()
+        _ = watch.saw(self.claim, in: Version(3), at: self.start)
+        let lapsed = watch.saw(self.claim, in: Version(3), at: self.start.advanced(by: .seconds(13)))
+        #expect(!lapsed)
+        #expect(!watch.isOverdue(self.claim, at: self.start.advanced(by: .seconds(12))))
+        #expect(watch.isOverdue(self.claim, at: self.start.advanced(by: .seconds(13))))
+        let renewed = watch.saw(self.claim, in: Version(4), at: self.start.advanced(by: .seconds(14)))
+        #expect(!renewed)
+        #expect(!watch.isOverdue(self.claim, at: self.start.advanced(by: .seconds(14))))
+    }
+
     @Test func `a holder sends only while a whole exchange and a second are left`() {
         let term = ClaimTerm(sentAt: self.start, timeout: .seconds(8))
 

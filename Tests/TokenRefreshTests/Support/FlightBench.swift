@@ -11,6 +11,9 @@ struct FlightBench {
     var now = Moment.start
     var verdicts: [TokenVerdict]
     var demand = Demand.usable
+    /// The grant of a first mint, for an account that mints.
+    var mints: GrantID?
+    var watch = ClaimWatch()
     var timeout = Duration.seconds(8)
     /// Ends the flight by a stop, at its next pause.
     var stopping = Stopping.no
@@ -56,13 +59,14 @@ struct FlightBench {
         let plan = FlightPlan(
             account: alice,
             binding: .acme,
+            mints: self.mints,
             timeout: self.timeout,
             boot: Self.boot,
             claim: Self.claim,
             demand: self.demand,
             jitter: 1
         )
-        var flight = Flight(plan, sight: sight)
+        var flight = Flight(plan, sight: sight, watch: self.watch)
         var action = flight.begin()
         while self.steps.count < 500 {
             let name = Self.name(action)
@@ -80,6 +84,8 @@ struct FlightBench {
                 action = flight.didWrite(self.write(record, expecting), sentAt: startedAt, now: self.now)
             case .redeem(let refreshToken, let sendBy):
                 action = flight.didRedeem(self.redeem(refreshToken, by: sendBy), now: self.now)
+            case .mint(let sendBy):
+                action = flight.didRedeem(self.redeem(Secret("mint"), by: sendBy), now: self.now)
             case .pause(let until):
                 self.now = self.now.advanced(by: self.now.boot.duration(to: until))
                 action = flight.didPause(self.stopping)
@@ -122,6 +128,7 @@ struct FlightBench {
         case .write(let record, _) where record.trouble != nil: "write back"
         case .write: "commit"
         case .redeem: "redeem"
+        case .mint: "mint"
         case .pause: "pause"
         case .end: "end"
         }

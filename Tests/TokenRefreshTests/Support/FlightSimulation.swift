@@ -37,6 +37,7 @@ struct FlightSimulation {
     private final class Replica {
         var flight: Flight
         var sight: Sight?
+        var watch = ClaimWatch()
         var boot = BootID.random()
         var life = 0
         /// Tokens the provider has issued to it and that are not in the store yet.
@@ -125,8 +126,13 @@ struct FlightSimulation {
         case .begin:
             let mark = replica.sight?.mark
             let isRefused = self.chance(0.3)
-            let demand = Demand(refused: isRefused ? mark : nil, isForced: self.chance(0.05))
-            replica.flight = Flight(Self.plan(replica.boot, demand), sight: replica.sight)
+            let isRipe = self.chance(0.3)
+            let demand = Demand(
+                refused: isRefused ? mark : nil,
+                ripe: isRipe ? mark : nil,
+                isForced: self.chance(0.05)
+            )
+            replica.flight = Flight(Self.plan(replica.boot, demand), sight: replica.sight, watch: replica.watch)
             action = replica.flight.begin()
         case .read(let result): action = replica.flight.didRead(result, now: self.moment)
         case .write(let result, let sentAt):
@@ -157,6 +163,8 @@ struct FlightSimulation {
                 self.upTo(.milliseconds(2_500)) + self.stop(),
                 .send(index, life: life, refreshToken, sendBy: sendBy, startedAt: self.now)
             )
+        case .mint:
+            self.faults.append("a token was minted for an account with a refresh token")
         case .pause(let until):
             let rest = max(self.moment.boot.duration(to: until), .zero)
             self.schedule(rest + self.stop(), .deliver(.pause, to: index, life: life))
@@ -170,6 +178,7 @@ struct FlightSimulation {
     private mutating func end(_ outcome: FlightOutcome, of index: Int) {
         let replica = self.replicas[index]
         replica.sight = outcome.sight ?? replica.sight
+        replica.watch = outcome.watch
         if let dropped = outcome.dropped {
             let current = self.stored?.record.generation ?? .none
             let isThere = self.tokensOf.values.contains(dropped.accessToken)
@@ -248,6 +257,7 @@ struct FlightSimulation {
         replica.life += 1
         replica.boot = .random()
         replica.sight = nil
+        replica.watch = ClaimWatch()
         self.schedule(.seconds(1) + self.upTo(.seconds(5)), .deliver(.begin, to: index, life: replica.life))
     }
 

@@ -36,13 +36,17 @@ struct House: Sendable {
     func withReplica<Result: Sendable>(
         _ endpoint: ScriptedTokenEndpoint,
         accounts: [AccountID] = [alice],
+        grant: AccountGrant = .refreshToken,
+        timing: RefreshTiming = RefreshTiming(),
         limits: RefreshLimits = RefreshLimits(),
         _ body: (Replica) async throws -> Result
     ) async throws -> Result {
         let clock = self.clock
         let events = EventList()
         let engine = RefreshEngine(
-            plans: accounts.map { AccountPlan(account: $0, provider: acme, endpoint: endpoint) },
+            plans: accounts.map {
+                AccountPlan(account: $0, provider: acme, grant: grant, endpoint: endpoint, timing: timing)
+            },
             vault: self.vault,
             boot: .random(),
             limits: limits,

@@ -12,7 +12,9 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var issued = 0
         var lifetime = Duration.seconds(3_600)
         var script: [TokenVerdict] = []
+        var standing: TokenVerdict?
         var spent: [String] = []
+        var minted = 0
         var atOnce = 0
         var mostAtOnce = 0
         var isHolding = false
@@ -34,6 +36,8 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
 
     /// Refresh tokens as they arrived.
     var spent: [String] { self.state.withLock { $0.spent } }
+    /// How often a token was asked for that no refresh token pays for.
+    var minted: Int { self.state.withLock { $0.minted } }
     /// The most exchanges that were under way at the same time.
     var mostAtOnce: Int { self.state.withLock { $0.mostAtOnce } }
     var heldCount: Int { self.state.withLock { $0.held.count } }
@@ -42,6 +46,11 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     /// Answers the next exchanges with `verdicts`, before it goes back to rotating.
     func answer(_ verdicts: TokenVerdict...) {
         self.state.withLock { $0.script += verdicts }
+    }
+
+    /// Answers every exchange that has no verdict of its own with `verdict`, instead of rotating.
+    func answerAll(with verdict: TokenVerdict) {
+        self.state.withLock { $0.standing = verdict }
     }
 
     /// How long the tokens live that are issued from now on.
@@ -85,6 +94,21 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         return verdict
     }
 
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        self.whileConnecting()
+        guard mayStillSend() else { return .notSent(.sendingTooLate) }
+        let verdict = self.state.withLock { state in
+            state.atOnce += 1
+            state.mostAtOnce = max(state.mostAtOnce, state.atOnce)
+            state.minted += 1
+            if !state.script.isEmpty { return state.script.removeFirst() }
+            return .success(.sample(state.minted, lifetime: state.lifetime, rotates: false))
+        }
+        await self.rest()
+        self.state.withLock { $0.atOnce -= 1 }
+        return verdict
+    }
+
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
         self.state.withLock { state in
             state.revoked.append(token.text)
@@ -105,6 +129,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     private static func judge(_ refreshToken: String, in state: inout State) -> TokenVerdict {
         state.spent.append(refreshToken)
         if !state.script.isEmpty { return state.script.removeFirst() }
+        if let standing = state.standing { return standing }
         guard refreshToken == state.live else { return .dead(.code("invalid_grant")) }
         state.issued += 1
         state.live = "rt-\(state.issued)"

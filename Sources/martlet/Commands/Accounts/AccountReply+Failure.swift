@@ -5,12 +5,25 @@ extension AccountReply {
         let reason = self.lastError.map { " (\($0))" } ?? ""
         let help =
             switch self.state {
+            case "reauthorization_required" where self.lastError == "bound_elsewhere":
+                "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
+                    + "\(self.name) if they belong to the configured one, else import new ones"
             case "empty", "reauthorization_required": "import new tokens with martlet accounts import \(self.name)"
             case "unreadable": "the store's record does not open with its key; see the gateway's log"
             case "refreshing": "it is still under way; martlet accounts show \(self.name) tells how it ended"
             default: "see the gateway's log, and try again later"
             }
         return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(help)")
+    }
+}
+
+extension AccountReply {
+    /// What it comes to that the account is as it is after an adoption; `nil` where its tokens can be used or refreshed.
+    package var failureAfterAdoption: CommandFailure? {
+        switch self.state {
+        case "empty", "reauthorization_required", "unreadable": self.failureAfterRefresh
+        default: nil
+        }
     }
 }
 

@@ -4,7 +4,7 @@ internal import ArgumentParser
 struct AccountsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "Show accounts, and import, refresh or remove their tokens.",
+        abstract: "Show accounts, and import, refresh, adopt or remove their tokens.",
         discussion: """
             An account is one authorization at a provider. The configuration names it; its tokens arrive by import.
 
@@ -13,7 +13,7 @@ struct AccountsCommand: ParsableCommand {
             """,
         subcommands: [
             ListAccountsCommand.self, ShowAccountCommand.self, ImportTokensCommand.self, RefreshAccountCommand.self,
-            RemoveTokensCommand.self,
+            RemoveTokensCommand.self, AdoptTokensCommand.self,
         ]
     )
 }

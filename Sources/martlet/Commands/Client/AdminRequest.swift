@@ -66,6 +66,11 @@ package struct AdminRequest: Sendable {
         AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/refresh", "refresh \(name)")
     }
 
+    /// Tokens that were made for another provider, token endpoint or client are the configured one's from now on.
+    package static func adopt(_ name: String) -> AdminRequest {
+        AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/adopt", "adopt the tokens of \(name)")
+    }
+
     /// The provider is asked about each token, which may take its time.
     package static func removeTokens(of name: String) -> AdminRequest {
         AdminRequest(

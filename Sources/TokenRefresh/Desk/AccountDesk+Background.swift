@@ -1,0 +1,71 @@
+package import TokenModel
+internal import TokenStorage
+
+/// Refreshes that nobody waits for.
+extension AccountDesk {
+    /// A request has carried the access token of `mark`.
+    ///
+    /// - Returns: whether that is news.
+    package mutating func used(_ mark: TokenMark) -> Bool {
+        guard self.usedMark != mark, self.sight?.mark == mark else { return false }
+        self.usedMark = mark
+        return true
+    }
+
+    /// When this account is to be refreshed in the background; `nil` where it is not, or a flight is under way.
+    ///
+    /// - Parameter random: draws evenly from 0 to 1, once for each token set.
+    package mutating func appointment(
+        _ timing: RefreshTiming,
+        now: BootInstant,
+        random: () -> Double
+    ) -> BootInstant? {
+        guard self.flight == nil, self.unreadable == nil, let sight, let entry = sight.entry, let mark = sight.mark,
+            entry.record.binding == self.binding
+        else { return nil }
+        if self.jitter?.of != mark { self.jitter = (mark, random()) }
+        let due = timing.due(
+            sight,
+            isUsed: self.usedMark == mark,
+            mints: self.mints,
+            jitter: self.jitter?.value ?? 0,
+            now: now
+        )
+        return due.map { max($0, self.restsUntil) }
+    }
+
+    /// Begins the flight that an appointment was made for; nobody waits for it yet.
+    package mutating func keepAppointment() -> Demand? {
+        guard self.flight == nil, let mark = self.sight?.mark else { return nil }
+        let demand = Demand(ripe: mark)
+        self.flight = demand
+        return demand
+    }
+
+    /// A flight has left the token set as it was: the record says how long to wait, or nobody does.
+    mutating func rest(after result: FlightOutcome.Result, wasErrand: Bool, now: BootInstant) {
+        switch result {
+        case .committed: return
+        case .settled where !wasErrand: return
+        case .settled, .failed: break
+        }
+        let record = self.sight?.entry?.record
+        var pause = Self.shortestRest
+        // A twentieth of the lifetime leaves a few tries within the margin.
+        if self.usedMark != self.sight?.mark {
+            let lifetime = record?.tokens?.refreshLifetime ?? Self.longestRestUnused * 20
+            pause = max(pause, min(lifetime / 20, Self.longestRestUnused))
+        } else if record?.claim == nil {
+            let lifetime = record?.tokens?.lifetime ?? .zero
+            pause = max(pause, min(lifetime / 20, Self.longestRest))
+        }
+        if case .failed(let error) = result, let retryAfter = error.retryAfter { pause = max(pause, retryAfter) }
+        self.restsUntil = now.advanced(by: pause)
+    }
+
+    /// Often enough to follow another process's claim without a gap (``ClaimWatch/longestGap``).
+    private static var shortestRest: Duration { .seconds(1) }
+    private static var longestRest: Duration { .seconds(30) }
+    /// A day's keeping alive is not at stake.
+    private static var longestRestUnused: Duration { .seconds(300) }
+}

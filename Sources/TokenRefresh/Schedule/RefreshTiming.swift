@@ -1,0 +1,89 @@
+package import TokenModel
+internal import TokenStorage
+
+/// When a provider's accounts are refreshed without anybody waiting for it.
+package struct RefreshTiming: Equatable, Sendable {
+    /// How an access token that is in use is replaced.
+    package enum Mode: Sendable {
+        /// Before it ends, by ``Freshness/margin(ofLifetime:)``.
+        case ahead
+        /// When it has ended: where a refresh kills the old access token.
+        case onExpiry
+    }
+
+    package var mode: Mode
+    /// How long a refresh token is left unused.
+    package var keepAlive: Duration
+
+    package init(mode: Mode = .ahead, keepAlive: Duration = .seconds(24 * 3_600)) {
+        self.mode = mode
+        self.keepAlive = keepAlive
+    }
+
+    /// Since providers have not thought of it, a refresh token may end by a date that refreshes do not move. Coming
+    /// ever nearer to it must end somewhere.
+    private static let leastAge = Duration.seconds(30)
+    /// What was due long ago, at a start after a long pause, is spread over this time.
+    private static let longestSpread = Duration.seconds(600)
+
+    /// When the token set of `sight` is to be refreshed; `nil` where nothing asks for it or nothing can help.
+    ///
+    /// - Parameters:
+    ///   - isUsed: whether a request has carried its access token.
+    ///   - mints: whether the account has no refresh token to keep alive.
+    ///   - jitter: drawn once for this token set, evenly from 0 to 1, so that replicas and accounts come apart.
+    package func due(
+        _ sight: Sight,
+        isUsed: Bool,
+        mints: Bool = false,
+        jitter: Double,
+        now: BootInstant
+    ) -> BootInstant? {
+        guard let record = sight.entry?.record, let tokens = record.tokens else { return nil }
+        var dues: [BootInstant] = []
+        if isUsed, let due = self.dueForUse(tokens, sight, jitter: jitter, now: now) { dues.append(due) }
+        if !mints {
+            guard tokens.refreshToken != nil, record.trouble?.dead != true else { return nil }
+            dues.append(self.dueToKeepAlive(sight, jitter: jitter))
+            if let due = Self.dueBeforeEnd(ofRefreshToken: tokens, sight, jitter: jitter) { dues.append(due) }
+        }
+        guard let due = dues.min() else { return nil }
+        return sight.retryAt.map { max($0, due) } ?? due
+    }
+
+    private func dueForUse(_ tokens: TokenSet, _ sight: Sight, jitter: Double, now: BootInstant) -> BootInstant? {
+        guard let end = sight.freshness.usableUntil else { return nil }
+        let lifetime = min(max(tokens.lifetime, .zero), Freshness.longestLifetime)
+        // Nobody has asked for it within its life and another: whoever does waits for a refresh.
+        guard now < end.advanced(by: lifetime) else { return nil }
+        switch self.mode {
+        case .ahead: return Self.early(end, margin: Freshness.margin(ofLifetime: lifetime), jitter)
+        case .onExpiry: return end
+        }
+    }
+
+    private func dueToKeepAlive(_ sight: Sight, jitter: Double) -> BootInstant {
+        let slack = self.keepAlive / 10 * jitter
+        var due = sight.receivedAt.advanced(by: self.keepAlive - slack)
+        if due < sight.firstSeenAt { due = sight.firstSeenAt.advanced(by: min(slack, Self.longestSpread * jitter)) }
+        if self.mode == .onExpiry, let end = sight.freshness.usableUntil { due = max(due, end) }
+        return due
+    }
+
+    private static func dueBeforeEnd(
+        ofRefreshToken tokens: TokenSet,
+        _ sight: Sight,
+        jitter: Double
+    ) -> BootInstant? {
+        guard let lifetime = tokens.refreshLifetime else { return nil }
+        let end = sight.receivedAt.advanced(by: lifetime)
+        let early = Self.early(end, margin: Freshness.margin(ofLifetime: lifetime), jitter)
+        let due = max(early, sight.receivedAt.advanced(by: Self.leastAge))
+        return due < end ? due : nil
+    }
+
+    /// Up to a quarter of the margin later than the margin says.
+    private static func early(_ end: BootInstant, margin: Duration, _ jitter: Double) -> BootInstant {
+        end.advanced(by: .zero - margin * (1 - jitter / 4))
+    }
+}

@@ -1,0 +1,77 @@
+package import TokenModel
+
+/// Which account is to be looked after when: one moment each, the earliest first.
+///
+/// A heap whose outdated entries are passed over when they come up, so that moving an account costs no search.
+package struct Schedule: Sendable {
+    private struct Entry: Sendable {
+        let due: BootInstant
+        let account: AccountID
+
+        func precedes(_ other: Entry) -> Bool {
+            (self.due, self.account) < (other.due, other.account)
+        }
+    }
+
+    private var dues: [AccountID: BootInstant] = [:]
+    private var heap: [Entry] = []
+
+    package init() {}
+
+    /// Puts an account's moment in place of the one it had; `nil` takes it out.
+    package mutating func set(_ due: BootInstant?, for account: AccountID) {
+        guard self.dues[account] != due else { return }
+        self.dues[account] = due
+        if let due { self.push(Entry(due: due, account: account)) }
+        if self.heap.count > 2 * self.dues.count + 64 { self.rebuild() }
+    }
+
+    /// The earliest moment there is.
+    package var next: BootInstant? {
+        mutating get {
+            self.dropOutdated()
+            return self.heap.first?.due
+        }
+    }
+
+    /// Takes out the account whose moment has come, the earliest of them.
+    package mutating func takeDue(at now: BootInstant) -> AccountID? {
+        self.dropOutdated()
+        guard let first = self.heap.first, first.due <= now else { return nil }
+        self.pop()
+        self.dues[first.account] = nil
+        return first.account
+    }
+
+    private mutating func dropOutdated() {
+        while let first = self.heap.first, self.dues[first.account] != first.due { self.pop() }
+    }
+
+    private mutating func rebuild() {
+        self.heap = []
+        for (account, due) in self.dues { self.push(Entry(due: due, account: account)) }
+    }
+
+    private mutating func push(_ entry: Entry) {
+        self.heap.append(entry)
+        var index = self.heap.count - 1
+        while index > 0, self.heap[index].precedes(self.heap[(index - 1) / 2]) {
+            self.heap.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
+        }
+    }
+
+    private mutating func pop() {
+        self.heap.swapAt(0, self.heap.count - 1)
+        self.heap.removeLast()
+        var index = 0
+        while true {
+            var least = index
+            for child in [2 * index + 1, 2 * index + 2]
+            where child < self.heap.count && self.heap[child].precedes(self.heap[least]) { least = child }
+            guard least != index else { return }
+            self.heap.swapAt(index, least)
+            index = least
+        }
+    }
+}

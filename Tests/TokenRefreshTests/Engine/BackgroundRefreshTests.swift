@@ -1,0 +1,323 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Refreshes that nobody waits for, on a clock that the test moves.
+@Suite struct BackgroundRefreshTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+
+    /// Moves the clock by `duration`, from sleeper to sleeper, and lets what they start come to an end.
+    private func pass(_ duration: Duration, _ replica: Replica) async throws {
+        let end = self.house.clock.now.advanced(by: duration)
+        while self.house.clock.now < end {
+            self.house.clock.advance(by: min(.milliseconds(250), self.house.clock.now.duration(to: end)))
+            // Nothing is waited for that is certain to come: a moment of real time for what may.
+            for _ in 0..<20 { await Task.yield() }
+        }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+
+    private func use(_ pass: Pass, _ replica: Replica) {
+        replica.engine.used(TokenMark(pass), of: alice)
+    }
+
+    @Test func `a token in use is replaced before it ends, and nobody has waited`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            self.use(first, replica)
+
+            // The jitter of this house is 1: three quarters of 720 s.
+            try await self.house.clock.advance(bySleepersWithin: .seconds(3_060), until: "the new pass") {
+                replica.events.count == 2
+            }
+
+            #expect(self.provider.spent == ["rt-0"])
+            #expect(self.house.clock.now < first.usableUntil)
+            let second = try await replica.engine.pass(for: alice)
+            #expect(second.generation == Generation(2))
+            #expect(replica.events == [.installed(first), .installed(second)])
+            #expect(replica.engine.waiterCount == 0)
+        }
+    }
+
+    @Test func `a token that nobody uses is left to end`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            self.house.clock.advance(by: .seconds(3_700))
+            try await self.pass(.seconds(2), replica)
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+
+    @Test func `a use that comes when the token is ripe already refreshes it at once`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            self.house.clock.advance(by: .seconds(3_500))
+            #expect(self.provider.spent.isEmpty)
+
+            self.use(first, replica)
+
+            try await eventually("the new pass") { replica.events.count == 2 }
+        }
+    }
+
+    @Test func `I22_a 10 s token in use for 60 s: a new pass stands before the old one ends, each time`() async throws {
+        self.provider.issue(lifetime: .seconds(10))
+        try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(10)) })
+        // Nobody sleeps but the scheduler, so that the clock goes from one appointment to the next.
+        let limits = RefreshLimits(rereadInterval: .seconds(1_000_000))
+        try await self.house.withReplica(self.provider, limits: limits) { replica in
+            // Whoever asks before that has a deadline, which sleeps too.
+            try await eventually("the first look") { replica.events.count == 1 }
+            let start = self.house.clock.now
+            var current = try await replica.engine.pass(for: alice)
+            self.use(current, replica)
+            var known = 1
+            while start.duration(to: self.house.clock.now) < .seconds(60) {
+                let seen = known
+                try await self.house.clock.advance(bySleepersWithin: .seconds(10), until: "the next pass") {
+                    replica.events.count > seen
+                }
+                known = replica.events.count
+                guard case .installed(let next) = try #require(replica.events.last) else {
+                    Issue.record("a pass was withdrawn")
+                    return
+                }
+                #expect(self.house.clock.now < current.usableUntil)
+                current = next
+                self.use(current, replica)
+            }
+            // Each 6.25 s.
+            #expect(self.provider.spent.count == 10)
+            #expect(replica.events.count == 11)
+        }
+    }
+
+    @Test func `where a refresh kills the old token it comes when that has ended`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider, timing: RefreshTiming(mode: .onExpiry)) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            self.use(first, replica)
+            self.house.clock.advance(by: .seconds(3_599))
+            try await self.pass(.milliseconds(500), replica)
+            #expect(self.provider.spent.isEmpty)
+
+            self.house.clock.advance(by: .seconds(1))
+
+            try await eventually("the refresh") { self.provider.spent == ["rt-0"] }
+        }
+    }
+
+    @Test func `an account that nobody uses, nor ever has in this process, is kept alive`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.withReplica(self.provider) { replica in
+            try await eventually("the first look") { await replica.engine.status(of: alice)?.state == .expired }
+            self.house.clock.advance(by: .seconds(86_400 - 7_200 - 8_640 - 1))
+            try await self.pass(.milliseconds(500), replica)
+            #expect(self.provider.spent.isEmpty)
+
+            self.house.clock.advance(by: .seconds(1))
+
+            try await eventually("the refresh") { self.provider.spent == ["rt-0"] }
+        }
+    }
+
+    @Test func `I23_a valid token is served while its refresh fails, and the refresh is tried again`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.notSent(.connectFailed), .notSent(.connectFailed))
+        try await self.house.withReplica(self.provider) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            self.use(first, replica)
+            self.house.clock.advance(by: .seconds(3_060))
+            try await eventually("the first failure") { self.provider.spent.count == 1 }
+
+            let during = try await replica.engine.pass(for: alice)
+            #expect(during == first)
+
+            try await self.house.clock.advance(bySleepersWithin: .seconds(31), until: "the refresh") {
+                replica.events.count == 2
+            }
+            #expect(self.provider.spent.count == 3)
+            #expect(self.house.clock.now < first.usableUntil)
+        }
+    }
+
+    @Test func `I1_two replicas that both use a token refresh it once, and share a backoff`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.throttled(retryAfter: .seconds(200)))
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                for replica in [first, second] {
+                    self.use(try await replica.engine.pass(for: alice), replica)
+                }
+                self.house.clock.advance(by: .seconds(3_060))
+                try await eventually("the refusal") {
+                    try await self.house.record()?.trouble?.retryIn == .seconds(200)
+                }
+                try await self.pass(.seconds(190), first)
+                #expect(self.provider.spent.count == 1)
+
+                try await self.house.clock.advance(bySleepersWithin: .seconds(30), until: "the refresh") {
+                    first.events.count == 2 && second.events.count == 2
+                }
+                #expect(self.provider.spent.count == 2)
+                #expect(self.provider.mostAtOnce == 1)
+            }
+        }
+    }
+
+    @Test func `a minted token is made at first use, under one claim, and replaced while it is used`() async throws {
+        try await self.house.withReplica(self.provider, grant: .clientCredentials) { first in
+            try await self.house.withReplica(self.provider, grant: .clientCredentials) { second in
+                let status = await first.engine.status(of: alice)
+                #expect(status?.state == .expired)
+                #expect(self.provider.minted == 0)
+
+                self.provider.hold()
+                let answers = [first.ask(), first.ask(), second.ask()]
+                try await eventually("the mint") { self.provider.heldCount == 1 }
+                self.provider.release()
+                try await self.house.clock.advance(bySleepersWithin: .milliseconds(250), until: "all to be served") {
+                    try await self.house.record()?.generation == Generation(1) && second.events.count == 1
+                }
+                for answer in answers {
+                    let generation = await answer.value.generation
+                    #expect(generation == Generation(1))
+                }
+                #expect(self.provider.minted == 1)
+
+                self.use(try await first.engine.pass(for: alice), first)
+                try await self.house.clock.advance(bySleepersWithin: .seconds(3_060), until: "the next") {
+                    first.events.count == 2
+                }
+                #expect(self.provider.minted == 2)
+
+                self.house.clock.advance(by: .seconds(200_000))
+                try await self.pass(.seconds(1), first)
+                #expect(self.provider.minted == 2)
+                let refreshed = await first.engine.refreshNow(alice)
+                #expect(refreshed?.state == .valid)
+                #expect(self.provider.minted == 3)
+            }
+        }
+    }
+
+    @Test func `nothing is imported where tokens are minted`() async throws {
+        try await self.house.withReplica(self.provider, grant: .clientCredentials) { replica in
+            let error = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            }
+            #expect(error?.code == .minted)
+            let record = try await self.house.record()
+            #expect(record == nil)
+        }
+    }
+
+    @Test func `I7_tokens made for another client are sent nowhere until they are adopted`() async throws {
+        try await self.house.put(
+            .expired().with {
+                $0.binding.clientID = "old-app"
+                $0.trouble = .sample(tries: 3, dead: true, reason: "refused.no_known_reason")
+            }
+        )
+        try await self.house.withReplica(self.provider) { replica in
+            let refused = await replica.ask().value
+            let forced = await replica.engine.refreshNow(alice)
+            #expect(refused == .error(.reauthorizationRequired))
+            #expect(forced?.state == .reauthorizationRequired)
+            #expect(forced?.lastError == "bound_elsewhere")
+            #expect(self.provider.spent.isEmpty)
+
+            try await replica.engine.adopt(alice)
+
+            let served = await replica.ask().value
+            #expect(served.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+            #expect(try await self.house.record()?.binding == .acme)
+            let version = try await self.house.vault.read(alice)?.version
+            try await replica.engine.adopt(alice)
+            #expect(try await self.house.vault.read(alice)?.version == version)
+        }
+    }
+
+    @Test func `what is known of a refresh token's use is adopted with it`() async throws {
+        try await self.house.put(
+            .expired().with {
+                $0.binding.provider = ProviderID("old")
+                $0.trouble = .sample(spent: .maybe, retryIn: .seconds(30), reason: "ambiguous.timed_out")
+            }
+        )
+        try await self.house.withReplica(self.provider) { replica in
+            try await replica.engine.adopt(alice)
+            let trouble = try await self.house.record()?.trouble
+            #expect(trouble?.spent == .maybe)
+            #expect(trouble?.retryIn == .zero)
+        }
+    }
+
+    @Test func `a claim that was left beside a valid token is not shown as a refresh for ever`() async throws {
+        try await self.house.put(.valid().with { $0.claim = FlightBench.others })
+        try await self.house.withReplica(self.provider) { replica in
+            let first = await replica.engine.status(of: alice)
+            self.house.clock.advance(by: .seconds(13))
+            let later = await replica.engine.status(of: alice)
+            #expect(first?.state == .refreshing)
+            #expect(later?.state == .valid)
+        }
+    }
+
+    @Test func `a claim that was left is broken when the used token ends, before anybody asks`() async throws {
+        try await self.house.put(.valid().with { $0.claim = FlightBench.others })
+        try await self.house.withReplica(self.provider) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            self.use(first, replica)
+            self.house.clock.advance(by: .seconds(3_500))
+            try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "the refresh") {
+                if case .installed(let pass)? = replica.events.last { return pass.generation == Generation(2) }
+                return false
+            }
+            #expect(self.provider.spent == ["rt-0"])
+            let waited = first.usableUntil.duration(to: self.house.clock.now)
+            #expect(waited >= .zero && waited <= .seconds(2))
+        }
+    }
+
+    @Test func `a hundred accounts that are due together are refreshed a few at a time, all of them`() async throws {
+        let accounts = (0..<100).map { AccountID("a\($0)") }
+        for account in accounts {
+            try await self.house.put(.valid().with { $0.tokens?.refreshToken = Secret("rt-\(account)") }, for: account)
+        }
+        self.provider.answerAll(with: .success(.sample()))
+        self.provider.hold()
+        try await self.house.withReplica(self.provider, accounts: accounts) { replica in
+            for account in accounts {
+                let pass = try await replica.engine.pass(for: account)
+                replica.engine.used(TokenMark(pass), of: account)
+            }
+            self.house.clock.advance(by: .seconds(3_100))
+            try await eventually("the first ones") { self.provider.heldCount == 32 }
+            self.provider.release()
+            try await eventually("all") { self.provider.spent.count == 100 }
+            #expect(self.provider.mostAtOnce <= 32)
+            #expect(Set(self.provider.spent).count == 100)
+        }
+    }
+
+    @Test func `no refresh begins when the process is stopping`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            self.use(try await replica.engine.pass(for: alice), replica)
+            replica.engine.stop()
+            self.house.clock.advance(by: .seconds(3_100))
+            await replica.running.value
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+}

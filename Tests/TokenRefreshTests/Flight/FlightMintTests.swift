@@ -1,0 +1,115 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Tokens that no refresh token pays for, under the same claim and commit.
+@Suite struct FlightMintTests {
+    private static let grant = GrantID("first-mint")
+
+    private func bench(_ record: AccountRecord?, _ verdicts: TokenVerdict...) -> FlightBench {
+        var bench = FlightBench(record, verdicts)
+        bench.mints = Self.grant
+        return bench
+    }
+
+    private static func minted(_ change: (inout AccountRecord) -> Void = { _ in }) -> AccountRecord {
+        AccountRecord.expired().with {
+            $0.tokens?.refreshToken = nil
+            change(&$0)
+        }
+    }
+
+    @Test func `the first use mints under a claim and begins a grant`() {
+        var bench = self.bench(nil, .success(.sample()))
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.steps == ["read", "admit", "claim", "mint", "commit"])
+        let record = bench.stored?.record
+        #expect(record?.mark == TokenMark(grant: Self.grant, generation: Generation(1)))
+        #expect(record?.tokens?.accessToken == Secret("at-1"))
+        #expect(record?.tokens?.refreshToken == nil)
+        #expect(record?.binding == .acme)
+        #expect(record?.claim == nil && record?.trouble == nil)
+    }
+
+    @Test func `a later mint goes on in the grant that is there`() {
+        var bench = self.bench(Self.minted(), .success(.sample(2)))
+        _ = bench.fly()
+        #expect(bench.stored?.record.mark == TokenMark(grant: GrantID("g"), generation: Generation(2)))
+        #expect(bench.stored?.record.stamp == Epoch(7))
+    }
+
+    @Test func `what was forgotten is minted again`() {
+        var bench = self.bench(Self.minted { $0.tokens = nil }, .success(.sample()))
+        let outcome = bench.fly()
+        #expect(outcome.result == .committed)
+    }
+
+    @Test(arguments: [
+        TokenVerdict.refused(.code("access_denied")), .dead(.code("invalid_grant")),
+    ])
+    func `no refusal is final, and the pauses grow to five minutes`(verdict: TokenVerdict) {
+        var bench = self.bench(nil)
+        var pauses: [Duration] = []
+        var sight: Sight?
+        for _ in 1...8 {
+            bench.verdicts = [verdict]
+            let outcome = bench.fly(after: sight)
+            sight = outcome.sight
+            #expect(outcome.result == .failed(.any(.refreshFailed)))
+            #expect(!outcome.declaredDead)
+            let trouble = bench.stored?.record.trouble
+            #expect(trouble?.dead == false)
+            #expect(trouble?.spent == .no)
+            pauses.append(trouble?.retryIn ?? .zero)
+            bench.now = bench.now.advanced(by: .seconds(300))
+        }
+        #expect(pauses == [5, 10, 20, 40, 80, 160, 300, 300].map { .seconds($0) })
+        bench.verdicts = [.success(.sample())]
+        #expect(bench.fly(after: sight).result == .committed)
+    }
+
+    @Test func `an answer that is lost is asked for once more at once, and marks nothing as spent`() {
+        var bench = self.bench(nil, .ambiguous(.timedOut), .ambiguous(.timedOut))
+        let outcome = bench.fly()
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.spent == ["mint", "mint"])
+        #expect(bench.stored?.record.trouble?.spent == .no)
+        #expect(bench.stored?.record.claim == nil)
+    }
+
+    @Test func `another's claim is waited for, and minted over when it has lapsed, whatever it left`() {
+        var bench = self.bench(Self.minted { $0.claim = FlightBench.others }, .success(.sample()))
+        let outcome = bench.fly()
+        #expect(outcome.result == .committed)
+        #expect(Moment.start.boot.duration(to: bench.now.boot) >= .seconds(12))
+    }
+
+    @Test func `an access token made for another client is neither used nor asked about: a new grant begins`() {
+        let valid = AccountRecord.valid().with {
+            $0.tokens?.refreshToken = nil
+            $0.binding.clientID = "other"
+            $0.trouble = .sample(retryIn: .seconds(60), reason: "refused.no_known_reason")
+        }
+        var bench = self.bench(valid, .success(.sample()))
+        let outcome = bench.fly()
+        #expect(outcome.result == .committed)
+        #expect(bench.stored?.record.mark == TokenMark(grant: Self.grant, generation: Generation(1)))
+        #expect(bench.stored?.record.binding == .acme)
+    }
+
+    @Test func `a refresh token from before is kept, and never thrown away for another client's mint`() {
+        var ours = self.bench(.expired(), .success(.sample(1)))
+        #expect(ours.fly().result == .committed)
+        #expect(ours.stored?.record.tokens?.refreshToken == Secret("rt-0"))
+
+        let others = AccountRecord.expired().with { $0.binding.clientID = "other" }
+        var bench = self.bench(others, .success(.sample(1)))
+        #expect(bench.fly().result == .failed(.any(.reauthorizationRequired)))
+        #expect(bench.stored?.record == others)
+    }
+}

@@ -1,0 +1,130 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Answers with a new refresh token and no access token, and refreshes that nobody waits for.
+@Suite struct FlightRotationTests {
+    private static let rotated = TokenVerdict.rotated(
+        RotatedToken(refreshToken: Secret("rt-1"), refreshLifetime: .seconds(600)),
+        .accessTokenUnusable
+    )
+    private static let first = TokenMark(grant: GrantID("g"), generation: Generation(1))
+
+    @Test func `a new refresh token without an access token is committed, and the next try uses it`() {
+        var bench = FlightBench(.expired(), [Self.rotated])
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        let record = bench.stored?.record
+        #expect(record?.generation == Generation(2))
+        #expect(record?.tokens?.refreshToken == Secret("rt-1"))
+        #expect(record?.tokens?.accessToken == nil)
+        #expect(record?.tokens?.refreshLifetime == .seconds(600))
+        #expect(record?.claim == nil)
+        #expect(record?.trouble?.spent == .no && record?.trouble?.dead == false)
+        #expect(record?.trouble?.reason == "ambiguous.access_token_unusable")
+
+        bench.now = bench.now.advanced(by: .seconds(1))
+        bench.verdicts = [.success(.sample(2))]
+        #expect(bench.fly(after: outcome.sight).result == .committed)
+        #expect(bench.spent == ["rt-0", "rt-1"])
+    }
+
+    @Test func `a provider that goes on like that is asked less and less often`() {
+        var bench = FlightBench(.expired())
+        var pauses: [Duration] = []
+        var sight: Sight?
+        for number in 1...4 {
+            let token = RotatedToken(refreshToken: Secret("rt-\(number)"))
+            bench.verdicts = [.rotated(token, .accessTokenUnusable)]
+            sight = bench.fly(after: sight).sight
+            pauses.append(bench.stored?.record.trouble?.retryIn ?? .zero)
+            bench.now = bench.now.advanced(by: .seconds(30))
+        }
+        #expect(pauses == [500, 1_000, 2_000, 4_000].map { .milliseconds($0) })
+    }
+
+    @Test func `an access token that is still good stays beside the new refresh token, with its end`() {
+        var bench = FlightBench(.valid(), [Self.rotated])
+        bench.demand = Demand(ripe: Self.first)
+        bench.now = bench.now.advanced(by: .seconds(3_000))
+        let before = Sight(bench.stored, after: nil, now: Moment.start)
+
+        let outcome = bench.fly(after: before)
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(outcome.sight?.freshness == before.freshness)
+        let tokens = bench.stored?.record.tokens
+        #expect(tokens?.accessToken == Secret("at-0"))
+        #expect(tokens?.refreshToken == Secret("rt-1"))
+        #expect(tokens?.receivedAt == Moment.start.wall)
+        #expect(tokens?.refreshLifetime == .seconds(3_600))
+    }
+
+    @Test func `an access token that was refused does not stay`() {
+        var bench = FlightBench(.valid(), [Self.rotated])
+        bench.demand = Demand(refused: Self.first)
+        _ = bench.fly()
+        #expect(bench.stored?.record.tokens?.accessToken == nil)
+    }
+
+    @Test func `the same refresh token again is no rotation: the answer is ambiguous`() {
+        let same = RotatedToken(refreshToken: Secret("rt-0"))
+        var bench = FlightBench(.expired(), [.rotated(same, .tokenTypeUnknown), .success(.sample())])
+        #expect(bench.fly().result == .committed)
+        #expect(bench.spent == ["rt-0", "rt-0"])
+    }
+
+    @Test func `a rotation that comes after an import is dropped, by name`() {
+        var bench = FlightBench(.expired(), [Self.rotated])
+        bench.interfere = { bench, step, number in
+            if step == "write back", number == 4 { bench.put(.valid(grant: GrantID("new"))) }
+        }
+        let outcome = bench.fly()
+        #expect(outcome.result == .settled)
+        #expect(outcome.droppedRefreshToken == Secret("rt-1"))
+    }
+
+    @Test func `a ripe token is refreshed although it is good`() {
+        var bench = FlightBench(.valid(), [.success(.sample())])
+        bench.demand = Demand(ripe: Self.first)
+        #expect(bench.fly().result == .committed)
+    }
+
+    @Test(arguments: [
+        AccountRecord.valid(generation: 2),
+        .valid().with { $0.trouble = .sample(retryIn: .seconds(30)) },
+        .valid().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") },
+        .valid().with { $0.claim = FlightBench.others },
+    ])
+    func `nothing is sent and nobody waits where another refreshes, a backoff runs, or it was done`(
+        record: AccountRecord
+    ) {
+        var bench = FlightBench(record)
+        bench.demand = Demand(ripe: Self.first)
+        let outcome = bench.fly()
+        #expect(outcome.result == .settled)
+        #expect(bench.steps == ["read"])
+    }
+
+    @Test func `a claim that was left beside a ripe token is watched, and broken as soon as the token has ended`() {
+        var bench = FlightBench(.valid().with { $0.claim = FlightBench.others }, [.success(.sample())])
+        bench.demand = Demand(ripe: Self.first)
+        bench.now = bench.now.advanced(by: .seconds(3_580))
+        var sight: Sight?
+        for _ in 0..<20 {
+            let outcome = bench.fly(after: sight)
+            #expect(outcome.result == .settled)
+            sight = outcome.sight
+            bench.watch = outcome.watch
+            bench.now = bench.now.advanced(by: .seconds(1))
+        }
+        let before = bench.now
+        #expect(bench.fly(after: sight).result == .committed)
+        #expect(bench.now == before)
+        #expect(bench.spent == ["rt-0"])
+    }
+}

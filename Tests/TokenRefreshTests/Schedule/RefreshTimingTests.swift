@@ -1,0 +1,104 @@
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// When a refresh is due that nobody waits for. Times are seconds from the start, when the tokens were received.
+@Suite struct RefreshTimingTests {
+    private let now = Moment.start
+
+    private func due(
+        _ record: AccountRecord,
+        _ timing: RefreshTiming = RefreshTiming(),
+        isUsed: Bool = true,
+        mints: Bool = false,
+        jitter: Double = 0,
+        seenAfter: Duration = .zero,
+        at later: Duration = .zero
+    ) -> Duration? {
+        let seen = self.now.advanced(by: seenAfter)
+        let sight = Sight(AccountVault.Entry(record: record, version: Version(1)), after: nil, now: seen)
+        let now = self.now.boot.advanced(by: later)
+        return timing.due(sight, isUsed: isUsed, mints: mints, jitter: jitter, now: now)
+            .map { self.now.boot.duration(to: $0) }
+    }
+
+    private func record(
+        lifetime: Duration = .seconds(3_600),
+        refreshLifetime: Duration? = nil,
+        _ change: (inout AccountRecord) -> Void = { _ in }
+    ) -> AccountRecord {
+        AccountRecord.valid().with { record in
+            record.tokens = .sample(lifetime: lifetime)
+            record.tokens?.refreshLifetime = refreshLifetime
+            change(&record)
+        }
+    }
+
+    @Test(arguments: [
+        (lifetime: 3_600, due: 2_880), (300, 240), (200, 140), (120, 60), (60, 30), (10, 5), (2, 1), (86_400, 69_120),
+    ])
+    func `a token in use is replaced the larger of 60 s and a fifth of its life before its end, at most half of it`(
+        lifetime: Int,
+        due: Int
+    ) {
+        #expect(self.due(self.record(lifetime: .seconds(lifetime))) == .seconds(due))
+    }
+
+    @Test func `jitter takes up to a quarter off the margin`() {
+        #expect(self.due(self.record(), jitter: 1) == .seconds(3_060))
+        #expect(self.due(self.record(lifetime: .seconds(10)), jitter: 1) == .milliseconds(6_250))
+    }
+
+    @Test func `where a refresh kills the old token it waits for its end`() {
+        #expect(self.due(self.record(), RefreshTiming(mode: .onExpiry), jitter: 1) == .seconds(3_600))
+    }
+
+    @Test func `an account that nobody uses is only kept alive`() {
+        #expect(self.due(self.record(), isUsed: false) == .seconds(86_400))
+        #expect(self.due(self.record(), isUsed: false, jitter: 1) == .seconds(77_760))
+        #expect(self.due(self.record(), RefreshTiming(keepAlive: .seconds(7_200)), isUsed: false) == .seconds(7_200))
+        #expect(
+            self.due(self.record(), RefreshTiming(mode: .onExpiry, keepAlive: .seconds(60)), isUsed: false)
+                == .seconds(3_600)
+        )
+    }
+
+    @Test func `what should have been kept alive long ago is spread over ten minutes`() {
+        let week = Duration.seconds(7 * 86_400)
+        #expect(self.due(self.record(), isUsed: false, seenAfter: week, at: week) == week)
+        #expect(self.due(self.record(), isUsed: false, jitter: 0.5, seenAfter: week, at: week) == week + .seconds(300))
+    }
+
+    @Test func `a token that ended without a refresh is tried for another lifetime, and then left to who needs it`() {
+        #expect(self.due(self.record(), at: .seconds(7_199)) == .seconds(2_880))
+        #expect(self.due(self.record(), at: .seconds(7_200)) == .seconds(86_400))
+    }
+
+    @Test(arguments: [
+        (refreshLifetime: 1_800, isUsed: true, due: 1_440), (1_800, false, 1_440), (86_400 * 180, false, 86_400),
+        (60, false, 30), (40, false, 30), (30, false, 86_400), (30, true, 2_880),
+    ])
+    func `a refresh comes before the refresh token ends, used or not, but no ever nearer to an end that stays`(
+        refreshLifetime: Int,
+        isUsed: Bool,
+        due: Int
+    ) {
+        let record = self.record(refreshLifetime: .seconds(refreshLifetime))
+        #expect(self.due(record, isUsed: isUsed) == .seconds(due))
+    }
+
+    @Test func `a backoff counts, and what can't be helped is left alone`() {
+        let backingOff = self.record { $0.trouble = .sample(retryIn: .seconds(3_000)) }
+        #expect(self.due(backingOff) == .seconds(3_000))
+        #expect(self.due(self.record { $0.trouble = .sample(dead: true, reason: "invalid_grant") }) == nil)
+        #expect(self.due(self.record { $0.tokens?.refreshToken = nil }) == nil)
+        #expect(self.due(self.record { $0.tokens = nil }) == nil)
+    }
+
+    @Test func `minted tokens are replaced while they are used, and never kept alive`() {
+        let minted = self.record { $0.tokens?.refreshToken = nil }
+        #expect(self.due(minted, mints: true) == .seconds(2_880))
+        #expect(self.due(minted, isUsed: false, mints: true) == nil)
+    }
+}
