@@ -17,8 +17,18 @@ struct MeteredTokenEndpoint: TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
+        await self.metered {
+            await self.endpoint.redeem(refreshToken, scopes: scopes, mayStillSend: mayStillSend)
+        }
+    }
+
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        await self.metered { await self.endpoint.mint(scopes: scopes, mayStillSend: mayStillSend) }
+    }
+
+    private func metered(_ ask: () async -> TokenVerdict) async -> TokenVerdict {
         let begin = BootInstant.now
-        let verdict = await self.endpoint.redeem(refreshToken, scopes: scopes, mayStillSend: mayStillSend)
+        let verdict = await ask()
         self.meter.add(verdict.name, of: self.provider, took: begin.duration(to: .now))
         return verdict
     }
