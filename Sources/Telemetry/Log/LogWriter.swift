@@ -51,7 +51,7 @@ package final class LogWriter: Sendable {
             if self.isIdle { return true }
             try? await Task.sleep(for: .milliseconds(2))
         }
-        return false
+        return self.isIdle
     }
 
     /// Nothing waits, and nothing is being written.
