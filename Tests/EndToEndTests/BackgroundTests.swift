@@ -137,7 +137,6 @@ import Testing
         let refused = try await gateway.curl("echo", ["-i"])
         #expect(refused.hasPrefix("HTTP/1.1 503 "))
         #expect(refused.contains("urn:martlet:error:reauthorization_required"))
-        #expect(refused.contains("adopt"))
         let refresh = try await gateway.martlet("accounts", "refresh", "alice")
         #expect(refresh.exitCode == 1)
         #expect(refresh.errors.contains("martlet accounts adopt alice"))

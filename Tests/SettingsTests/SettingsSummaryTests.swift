@@ -72,7 +72,7 @@ import Testing
                     X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
                 no callers: whoever can connect may use every account, but for web pages
                 warnings:
-                  martlet.yaml:16:3: accounts.bob: no route uses it
+                  martlet.yaml:17:3: accounts.bob: no route uses it
                 """
         )
         #expect(!summary.contains("canary"))

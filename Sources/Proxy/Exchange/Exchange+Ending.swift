@@ -52,6 +52,7 @@ extension Exchange {
         }
         self.record?.status = error.status.code
         self.record?.error = error.code.rawValue
+        self.record?.reason = error.message
         // What is no valid request leaves no doubt-free place for the next one to begin.
         let isMalformed = error.code == .badRequest
         let close =

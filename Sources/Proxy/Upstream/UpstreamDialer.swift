@@ -74,7 +74,7 @@ struct UpstreamDialer {
 
 extension GatewayError {
     /// Why there is no connection to an upstream.
-    init(dialling error: any Error) {
+    package init(dialling error: any Error) {
         let reason =
             switch error {
             case is NIOSSLExtraError,

@@ -19,6 +19,7 @@ struct AccessLine {
         text.add("bytes_out", Int64(record.bytesOut))
         text.add("replayed", record.isReplayed)
         if let error = record.error { text.add("error.code", error) }
+        if let reason = record.reason { text.add("error.reason", reason) }
         if !record.isWhole { text.add("aborted", true) }
         text.end()
     }

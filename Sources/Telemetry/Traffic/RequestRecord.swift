@@ -15,6 +15,8 @@ package struct RequestRecord: Sendable {
     package var status = 0
     /// The code of an answer of the gateway's own; `nil` for an upstream's.
     package var error: String?
+    /// Why, for the operator: what the caller is not told.
+    package var reason: String?
     /// Of the request's body, as far as it was read.
     package var bytesIn = 0
     /// Of the upstream's answer's body, as far as it was passed on.

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 import Proxy
 import TestKit
 import Testing
@@ -79,8 +80,20 @@ import Testing
             try await upstream.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
             let answer = try await caller.answer()
             #expect(answer.head.status == 502)
-            #expect(answer.body.contains("the TLS handshake failed"))
+            #expect(answer.body.contains("urn:martlet:error:upstream_unreachable"))
             #expect(!String(buffer: try await upstream.rest().bytes).contains("token-1"))
         }
+    }
+
+    @Test(arguments: [
+        (BoringSSLError.sslError([]) as any Error, "the TLS handshake failed"),
+        (ChannelError.connectTimeout(.seconds(1)), "did not answer in time"),
+        (NIOSSLExtraError.failedToValidateHostname, "another name's; see upstream_tls"),
+        (ChannelError.eof, "is it up"),
+    ])
+    func `the operator is told why there is no connection`(cause: any Error, hint: String) {
+        let error = GatewayError(dialling: cause)
+        #expect(error.code == .upstreamUnreachable)
+        #expect(error.message.contains(hint), "\(error.message)")
     }
 }
