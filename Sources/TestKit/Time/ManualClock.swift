@@ -62,12 +62,15 @@ package final class ManualClock: Clock {
     }
 
     /// Moves from sleeper to sleeper, as long as one is to wake within `duration`, until `condition` holds.
+    ///
+    /// - Parameter limit: in real time.
     package func advance(
         bySleepersWithin duration: Duration,
         until what: String,
+        limit: Duration = .seconds(60),
         _ condition: @escaping @Sendable () async throws -> Bool
     ) async throws {
-        try await eventually(what) {
+        try await eventually(what, limit: limit) {
             if try await condition() { return true }
             if let wake = self.nextWake(within: duration) { self.advance(by: self.now.duration(to: wake)) }
             return false
