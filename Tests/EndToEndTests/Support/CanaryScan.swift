@@ -1,0 +1,60 @@
+import Foundation
+import TestKit
+
+/// Looks for secrets where none may stand: as they are, and in the spellings that bytes take in files.
+struct CanaryScan {
+    /// A secret that a test knows, and the one file where it belongs.
+    struct Canary {
+        let name: String
+        let text: String
+        /// By its last path component.
+        var home: String?
+    }
+
+    var canaries: [Canary] = []
+    /// What was written or answered, by where.
+    private var places: [(name: String, bytes: Data)] = []
+
+    mutating func add(_ name: String, _ text: String, home: String? = nil) {
+        self.canaries.append(Canary(name: name, text: text, home: home))
+    }
+
+    mutating func look(at text: String, in place: String) {
+        self.places.append((place, Data(text.utf8)))
+    }
+
+    /// All files below a directory, whatever they are.
+    mutating func look(into directory: String) throws {
+        let files = try FileManager.default.subpathsOfDirectory(atPath: directory)
+        for file in files {
+            guard let bytes = FileManager.default.contents(atPath: "\(directory)/\(file)") else { continue }
+            self.places.append((file, bytes))
+        }
+    }
+
+    /// Which canary was found where.
+    var findings: [String] {
+        self.canaries.flatMap { canary in
+            self.places
+                .filter { place in
+                    URL(filePath: place.name).lastPathComponent != canary.home
+                        && Self.spellings(canary.text).contains { place.bytes.range(of: $0) != nil }
+                }
+                .map { "\(canary.name) in \($0.name)" }
+        }
+    }
+
+    /// As it is; in Base64 at each of its three alignments, without the ends that neighbours decide; in hexadecimal.
+    private static func spellings(_ text: String) -> [Data] {
+        let bytes = Data(text.utf8)
+        let aligned = (0..<3).map { offset in
+            let whole = bytes.dropFirst(offset).prefix((bytes.count - offset) / 3 * 3)
+            return Data(whole.base64EncodedString().utf8)
+        }
+        let hexadecimal = bytes.map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count == 1 ? "0\(digits)" : digits
+        }
+        return [bytes, Data(hexadecimal.joined().utf8)] + aligned
+    }
+}

@@ -1,0 +1,65 @@
+"""Servers that are pinned to a core, and what they have used of it."""
+
+import contextlib
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def stop(text, code=69):
+    print(f"bench: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port, process, name):
+    for _ in range(400):
+        if process.poll() is not None:
+            stop(f"{name} ended while starting; its output is above")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    stop(f"{name} does not listen on port {port}")
+
+
+class Process:
+    """A server pinned to one core, until the run's end."""
+
+    def __init__(self, name, command, port, core, **options):
+        self.name, self.port = name, port
+        log = options.pop("log")
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(core), *map(str, command)], stdout=log, stderr=log, stdin=subprocess.DEVNULL, **options
+        )
+        wait_for(port, self.process, name)
+
+    def cpu(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def rss(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1])
+
+    def end(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
