@@ -106,7 +106,8 @@ routes:
              f"-D{seconds}", f"--log-file={times}", f"http://127.0.0.1:{port}/status/200"], check=True, capture_output=True)
         stats = json.loads(self.ask(f"{provider}/_control/stats"))
         ends = [datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp() * 1e6
-                for line in map(json.loads, (home / "log").read_text().splitlines()) if "token endpoint was asked" in line["message"]]
+                for line in map(json.loads, filter(lambda line: line.startswith("{"), (home / "log").read_text().splitlines()))
+                if "token endpoint was asked" in line["message"]]
         during, between, failures = [], [], 0
         for line in times.read_text().splitlines():
             start, status, took = (int(one) for one in line.split("\t"))
