@@ -40,7 +40,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         let connector = ProviderConnector(
             on: group,
             timeout: settings.timeout,
-            additionalTrustRoots: try Self.certificates(settings.additionalTrustRoots)
+            trustRoots: try Self.certificates(settings.trustRoots)
         )
         self.binding = settings.binding
         self.timeout = settings.timeout

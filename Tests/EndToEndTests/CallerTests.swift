@@ -43,8 +43,9 @@ import Testing
         #expect(echo.headers.allSatisfy { !$0[0].lowercased().hasPrefix("martlet") && !$0[1].contains(reports.key) })
         let requests = try await mock.stats().api_requests
         #expect(requests.ok == 5 && requests.no_token == 0)
-        // Log level is trace.
-        #expect(!gateway.program.complaints.contains(reports.key))
+        // The whole log, whose level is trace.
+        gateway.program.signal(15)
+        #expect(try await !gateway.program.ended().errors.contains(reports.key))
     }
 
     @Test func `a name that no configuration takes is a usage error, and help has an example`() async throws {

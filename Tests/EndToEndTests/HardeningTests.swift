@@ -16,6 +16,9 @@ import Testing
         let core = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
         #expect(core.split(separator: " ").count { $0 == "0" } == 2, "\(core)")
 
+        let status = try String(contentsOfFile: "/proc/\(gateway.id)/status", encoding: .utf8)
+        #expect(status.contains("NoNewPrivs:\t1"))
+
         // And its memory is root's to look into, not its user's (proc(5))
         let memory = try FileManager.default.attributesOfItem(atPath: "/proc/\(gateway.id)/mem")
         #expect(memory[.ownerAccountID] as? Int == 0)

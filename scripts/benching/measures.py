@@ -67,7 +67,10 @@ class Bench(Servers):
                 ["taskset", "-c", str(self.options.load_core), "h2load", "--h1", "-t1", f"-c{clients}",
                  f"--rps={rate / clients:.2f}", f"-D{self.options.seconds}", f"--log-file={log}",
                  f"http://127.0.0.1:{proxy.port}/small"], check=True, capture_output=True)
-            times = sorted(int(line.split("\t")[2]) for line in log.read_text().splitlines())
+            lines = [line.split("\t") for line in log.read_text().splitlines()]
+            if bad := [line for line in lines if line[1] != "200"]:
+                stop(f"{len(bad)} of {len(lines)} answers of {name} were not good", 1)
+            times = sorted(int(line[2]) for line in lines)
             result[name] = {"rate": rate, "p50_us": times[len(times) // 2], "p99_us": times[len(times) * 99 // 100]}
         return result
 
@@ -129,7 +132,8 @@ routes:
     def idle(self, count=1000):
         result = {}
         for name in self.options.proxies:
-            proxy = self.start_proxy_once(name, "plain")
+            # A new one: memory that an earlier load has left behind would be used again.
+            proxy = self.start_proxy(name, "plain", "idle")
             before, sockets = proxy.rss(), []
             for _ in range(count):
                 one = socket.create_connection(("127.0.0.1", proxy.port), 5)

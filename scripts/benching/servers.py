@@ -63,10 +63,10 @@ class Servers:
 
     # The proxies
 
-    def start_proxy(self, name, upstream):
+    def start_proxy(self, name, upstream, label=None):
         """A proxy to the plain or the TLS side of the upstream."""
         port, target = free_port(), self.upstreams[upstream]
-        return getattr(self, f"proxy_{name}")(port, target, upstream == "tls", f"{name}-{upstream}")
+        return getattr(self, f"proxy_{name}")(port, target, upstream == "tls", f"{name}-{label or upstream}")
 
     def proxy_nginx(self, port, target, tls, name):
         scheme = "https" if tls else "http"

@@ -19,6 +19,10 @@ int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory)
 /// PR_SET_DUMPABLE). Returns 0, or -1 with errno.
 int martlet_forbid_dumps(void);
 
+/// Has no program that this process starts gain rights that it has not (prctl(2), PR_SET_NO_NEW_PRIVS). Returns 0, or -1
+/// with errno.
+int martlet_forbid_new_privileges(void);
+
 /// How many cores this process may run on (sched_getaffinity(2)), or 0 where that can't be told.
 int martlet_allowed_cores(void);
 

@@ -17,11 +17,11 @@ final class ProviderConnector: Sendable {
     private let client: HTTPClient
     private let timeout: TimeAmount
 
-    init(on group: any EventLoopGroup, timeout: Duration, additionalTrustRoots: [NIOSSLCertificate]) {
+    init(on group: any EventLoopGroup, timeout: Duration, trustRoots: [NIOSSLCertificate]) {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.certificateVerification = .fullVerification
-        if !additionalTrustRoots.isEmpty { tls.additionalTrustRoots = [.certificates(additionalTrustRoots)] }
+        if !trustRoots.isEmpty { tls.trustRoots = .certificates(trustRoots) }
 
         var pool = HTTPClient.Configuration.ConnectionPool()
         pool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionsPerHost

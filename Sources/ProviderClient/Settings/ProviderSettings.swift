@@ -27,8 +27,8 @@ package struct ProviderSettings: Sendable {
     package var timeout: Duration
     /// What its answers are measured by.
     package var rules: AnswerRules
-    /// A PEM file of certificates to trust beside the system's.
-    package var additionalTrustRoots: String?
+    /// A PEM file of the only roots to trust; `nil`: the system's.
+    package var trustRoots: String?
     /// Takes `http` endpoints that the issuer names, on any host.
     package var allowCleartext: Bool
 
@@ -39,7 +39,7 @@ package struct ProviderSettings: Sendable {
         tokenParameters: TokenParameters = .none,
         timeout: Duration = .seconds(8),
         rules: AnswerRules = AnswerRules(),
-        additionalTrustRoots: String? = nil,
+        trustRoots: String? = nil,
         allowCleartext: Bool = false
     ) {
         self.name = name
@@ -48,7 +48,7 @@ package struct ProviderSettings: Sendable {
         self.tokenParameters = tokenParameters
         self.timeout = min(max(timeout, .milliseconds(1)), Self.longestTimeout)
         self.rules = rules
-        self.additionalTrustRoots = additionalTrustRoots
+        self.trustRoots = trustRoots
         self.allowCleartext = allowCleartext
     }
 }

@@ -15,11 +15,11 @@ struct UnixSocketFile: Sendable {
         let inode: ino_t
     }
 
-    /// Binds a socket to `path`. What a process left there that has died is removed first; a socket on which somebody
+    /// Listens on `path`. What a process left there that has died is removed first; a socket on which somebody
     /// listens, and what is no socket, stays.
     ///
     /// - Parameter mode: of the file; who may write to it may connect. It is set before anyone can.
-    /// - Returns: the file, and the bound socket; whoever takes that closes it.
+    /// - Returns: the file, and the listening socket; whoever takes that closes it.
     static func bind(_ path: String, mode: mode_t) throws(ProxyError) -> (file: UnixSocketFile, socket: CInt) {
         guard let address = try? SocketAddress(unixDomainSocketPath: path) else {
             throw Self.unavailable(path, "the path is too long for a socket")
@@ -40,7 +40,8 @@ struct UnixSocketFile: Sendable {
             close(socket)
             throw Self.unavailable(path, Self.reason(code))
         }
-        guard unsafe chmod(path, mode) == 0, let identity = Self.identity(of: path) else {
+        // Before the lock is let go: a socket that does not listen looks like a dead process's.
+        guard unsafe chmod(path, mode) == 0, let identity = Self.identity(of: path), listen(socket, 4_096) == 0 else {
             close(socket)
             _ = unsafe unlink(path)
             throw Self.unavailable(path, "its mode can't be set")

@@ -219,7 +219,15 @@ extension UpstreamHandler {
     /// The connection is not fit for another request, or its exchange is over.
     func close() {
         self.exchange = nil
+        self.leave()
         self.context?.close(promise: nil)
+    }
+
+    /// TLS says farewell before its connection is gone, and nobody must get that in the meantime.
+    private func leave() {
+        self.state = .closed
+        self.pool?.closed(self)
+        self.pool = nil
     }
 }
 

@@ -15,6 +15,8 @@ final class UpstreamPool {
     /// Connections that have joined and are not gone, and those being dialled.
     private(set) var count = 0
     private var waiting = CircularBuffer<Place>()
+    /// ``serveWaiting()`` is under way.
+    private var isServing = false
     /// When the last answer came, if it was one of HTTP/1.0.
     private var sawHTTP10: Tick?
 
@@ -113,6 +115,10 @@ final class UpstreamPool {
     }
 
     private func serveWaiting() {
+        // A dial that fails at once comes back here, and would come back for each who waits.
+        guard !self.isServing else { return }
+        self.isServing = true
+        defer { self.isServing = false }
         while self.count < self.origin.maxConnections, let place = self.waiting.popFirst() {
             guard !place.isLeft else { continue }
             self.dial(for: place)

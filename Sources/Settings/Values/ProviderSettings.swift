@@ -19,7 +19,7 @@ package struct ProviderSettings: Equatable, Sendable {
     /// Always there for ``ClientAuthentication/basic`` and ``ClientAuthentication/post``.
     package let clientSecret: ClientSecret?
     package let clientAuthentication: ClientAuthentication
-    /// PEM file with roots to trust for this provider beside the system's.
+    /// PEM file with the only roots to trust for this provider; `nil`: the system's.
     package let certificateAuthorities: String?
     /// For one whole exchange; at most 10 s.
     package let timeout: Duration

@@ -79,7 +79,13 @@ enum Assembly {
             engine: engine,
             counts: metrics
         )
-        let admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
+        let admin: AdminServer
+        do throws(CommandFailure) {
+            admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
+        } catch {
+            _ = await proxy.shutDown(grace: .zero)
+            throw error
+        }
         let metricsServer: AdminServer?
         do throws(CommandFailure) {
             metricsServer = try await Self.listen(settings.metrics, engine: engine, monitor: monitor, logger: logger)
@@ -87,6 +93,7 @@ enum Assembly {
             // A listener must be let go of in order.
             admin.stop()
             try? await admin.run()
+            _ = await proxy.shutDown(grace: .zero)
             throw error
         }
         return RunningGateway(

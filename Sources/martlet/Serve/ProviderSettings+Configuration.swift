@@ -25,7 +25,7 @@ extension ProviderClient.ProviderSettings {
                 tokenParameters: tokenParameters,
                 timeout: settings.timeout,
                 rules: AnswerRules(defaultLifetime: settings.defaultLifetime),
-                additionalTrustRoots: settings.certificateAuthorities,
+                trustRoots: settings.certificateAuthorities,
                 allowCleartext: settings.allowsCleartext
             )
         } catch {

@@ -99,7 +99,7 @@ extension LoopbackTests {
                         name: ProviderID("acme"),
                         endpoints: .named(metadata),
                         client: client,
-                        additionalTrustRoots: file
+                        trustRoots: file
                     ),
                     on: MultiThreadedEventLoopGroup.singleton,
                     now: { noon },

@@ -47,7 +47,7 @@ func withEndpoint(
             endpoints: endpoints,
             client: client,
             timeout: timeout,
-            additionalTrustRoots: authority
+            trustRoots: authority
         ),
         on: MultiThreadedEventLoopGroup.singleton,
         now: { noon },

@@ -45,6 +45,19 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
+    @Test func `HTTP 1,0 is refused there, since a cut answer would look whole`() async throws {
+        try await self.withPath { path in
+            var setup = Rig.Setup()
+            setup.unixSocket = path
+            try await withRig(setup) { rig in
+                let caller = try await Peer.connect(toSocket: path)
+                try await caller.send("GET /acme/ HTTP/1.0\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 505)
+                #expect(rig.upstream.connections == 0)
+            }
+        }
+    }
+
     @Test func `requests over a Unix socket go upstream, from all loops, and nobody calls them web pages`() async throws
     {
         try await self.withPath { path in

@@ -60,6 +60,33 @@ import Testing
         }
     }
 
+    @Test func `a connection that is being closed keeps no place, though the upstream says no farewell`() async throws {
+        var setup = try self.setup(connect: .seconds(2))
+        let routes = setup.routes
+        setup.routes = { port in
+            routes(port).map { plan in
+                var plan = plan
+                plan.maxConnections = 1
+                return plan
+            }
+        }
+        try await withRig(setup) { rig in
+            // Given an answer behind which the gateway closes, and an upstream that does not look
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/one HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            try await first.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+            #expect(try await caller.answer().body == "ok")
+            // When the next request comes, then it gets a connection of its own
+            try await caller.send("POST /acme/two HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            let second = try await rig.upstream.accept()
+            #expect(try await second.head().request == "POST /v2/two")
+            try await second.send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await caller.head().status == 204)
+        }
+    }
+
     @Test func `a handshake that does not end is given up with the connect timeout`() async throws {
         try await withRig(self.setup(speaksTLS: false, connect: .milliseconds(200))) { rig in
             let caller = try await rig.caller()
