@@ -24,6 +24,7 @@ struct Martlet: AsyncParsableCommand {
 
     /// Runs the command that the arguments name. What goes wrong is one line on standard error and an exit code.
     static func main() async {
+        MemoryGuard.forbidNewRights()
         do {
             var command = try await self.asyncParseAsRoot()
             if var command = command as? any AsyncParsableCommand {

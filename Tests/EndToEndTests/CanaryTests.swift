@@ -17,7 +17,7 @@ import Testing
         #""status": 302, "headers": {"Location": "http://127.0.0.1:9/PLANTED"}"#,
         #""status": 200, "body": "{\"access_token\":\"PLANTED"#
             + #"\",\"refresh_token\":\"PLANTED-next\",\"token_type\":\"Bearer\",\"expires_in\":60}""#,
-        #""status": 200, "body": "{\"access_token\":\"PLANTED"}"#,
+        #""status": 200, "body": "{\"access_token\":\"PLANTED""#,
         #""status": 200, "body": "{\"access_token\":\"PLANTED x\",\"refresh_token\":\"PLANTED-next\"}""#,
         #""status": 200, "body": "{\"ok\":false,\"error\":\"PLANTED\"}""#,
         #""drop": "before""#, #""drop": "after_commit""#, #""drop": "mid_body""#, #""delay_answer": "300ms""#,
