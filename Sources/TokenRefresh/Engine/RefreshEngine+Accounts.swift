@@ -94,13 +94,7 @@ extension RefreshEngine {
         guard let plan = self.plans[account] else { throw .notConfigured(account) }
         let written = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
-            record.binding = plan.binding
-            if record.trouble?.spent == .maybe {
-                record.trouble?.dead = false
-                record.trouble?.retryIn = .zero
-            } else {
-                record.trouble = nil
-            }
+            record.adopt(plan.binding)
             return record
         }
         self.take(written, of: account, receipt: .stored)

@@ -96,7 +96,9 @@ extension Flight {
         let isSuperseded =
             entry.record.grant != success.record.grant || entry.record.generation >= success.record.generation
         guard isSuperseded else {
-            // Resealed, claimed by another, even declared dead: all less than tokens in hand.
+            // Resealed, claimed by another, even declared dead: all less than tokens in hand. Also adopted for another
+            // client: these tokens came under the old binding, and whether they belong to the other an operator has
+            // to say of them anew.
             self.version = entry.version
             return self.commit(success)
         }

@@ -120,8 +120,13 @@ extension Flight {
         if entry.record == writeBack.record {
             return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
         }
-        if entry.record.claim?.id == self.plan.claim || entry.version == expected { return self.writeBack(writeBack) }
-        return self.end(.failed(writeBack.error))
+        guard entry.record.claim?.id == self.plan.claim || entry.version == expected else {
+            return self.end(.failed(writeBack.error))
+        }
+        var writeBack = writeBack
+        // Adopted for another client meanwhile, by an operator: that stands, and our setback was with the client before.
+        if entry.record.binding != writeBack.record.binding { writeBack.record.adopt(entry.record.binding) }
+        return self.writeBack(writeBack)
     }
 
     private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
@@ -149,9 +154,10 @@ extension Flight {
         }
         self.see(entry, now: now)
         guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.dead != true,
+            record.binding == self.basis?.record.binding,
             record.claim == nil || record.claim?.id == self.plan.claim
         else {
-            // Superseded, or another replica is about to find out with the same refresh token.
+            // Superseded, adopted for another client, or another replica is about to find out with the same refresh token.
             return self.decide(now: now)
         }
         return self.writeBack(.dead(reason), now: now)

@@ -69,7 +69,7 @@ package struct Flight: ~Copyable {
 
     /// A record that says why there are no tokens.
     struct WriteBack {
-        let record: AccountRecord
+        var record: AccountRecord
         let error: PassError
         var attempts = 0
     }
