@@ -308,11 +308,51 @@ import TokenStorage
                 replica.engine.used(TokenMark(pass), of: account)
             }
             self.house.clock.advance(by: .seconds(3_100))
-            try await eventually("the first ones") { self.provider.heldCount == 32 }
+            try await eventually("the first ones") { self.provider.heldCount == Agenda.mostErrands }
             self.provider.release()
             try await eventually("all") { self.provider.spent.count == 100 }
-            #expect(self.provider.mostAtOnce <= 32)
+            #expect(self.provider.mostAtOnce <= Agenda.mostErrands)
             #expect(Set(self.provider.spent).count == 100)
+        }
+    }
+
+    @Test func `a provider that hangs holds up the refreshes of no other`() async throws {
+        // Given two providers, of which the first has more accounts than errands and never answers,
+        let other = ProviderID("globex")
+        let healthy = ScriptedTokenEndpoint()
+        let hung = (0..<40).map { AccountID("a\($0)") }
+        let well = (0..<10).map { AccountID("b\($0)") }
+        for account in hung { try await self.house.put(.valid(), for: account) }
+        for account in well {
+            try await self.house.put(
+                .valid().with {
+                    $0.binding.provider = other
+                    $0.tokens?.refreshToken = Secret("rt-\(account)")
+                },
+                for: account
+            )
+        }
+        self.provider.answerAll(with: .success(.sample()))
+        self.provider.hold()
+        healthy.answerAll(with: .success(.sample()))
+        let plans =
+            hung.map { AccountPlan(account: $0, provider: acme, endpoint: self.provider) }
+            + well.map { AccountPlan(account: $0, provider: other, endpoint: healthy) }
+        try await self.house.withReplica(plans, of: [self.provider, healthy]) { replica in
+            // when all are due together,
+            for account in hung + well {
+                let pass = try await replica.engine.pass(for: account)
+                replica.engine.used(TokenMark(pass), of: account)
+            }
+            self.house.clock.advance(by: .seconds(3_100))
+
+            // then all of the other are refreshed, and few of the first are tried.
+            try await eventually("all of the healthy provider") { Set(healthy.spent).count == 10 }
+            #expect(self.provider.mostAtOnce <= Agenda.mostErrands)
+
+            // And when it answers at last, its other accounts come up too.
+            self.provider.release()
+            try await eventually("all of the other") { self.provider.spent.count == 40 }
         }
     }
 
