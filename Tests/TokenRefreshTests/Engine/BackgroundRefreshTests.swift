@@ -246,6 +246,7 @@ import TokenStorage
             let version = try await self.house.vault.read(alice)?.version
             try await replica.engine.adopt(alice)
             #expect(try await self.house.vault.read(alice)?.version == version)
+            #expect(self.house.log.lines.count { $0.contains("tokens were adopted") } == 1)
         }
     }
 
