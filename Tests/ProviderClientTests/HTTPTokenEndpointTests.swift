@@ -50,7 +50,7 @@ extension LoopbackTests {
 
         @Test(arguments: [
             (http("400 Bad Request", #"{"error":"invalid_grant"}"#), TokenVerdict.refused(reason("invalid_grant"))),
-            (http("200 OK", #"{"refresh_token":"R2"}"#), .ambiguous(.accessTokenMissing)),
+            (http("200 OK", #"{"refresh_token":"R2"}"#), .ambiguous(.accessTokenUnusable)),
         ])
         func `no answer to a mint is final, nor is a refresh token of use`(
             bytes: String,
