@@ -97,7 +97,7 @@ extension Flight {
         switch result {
         case .success(let version):
             self.see(AccountVault.Entry(record: writeBack.record, version: version), now: now)
-            return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
+            return self.end(.failed(writeBack.error), declaredDead: self.declaresDead(writeBack))
         case .failure(let error) where error.code == .conflict:
             return self.read(for: .writeBack(writeBack))
         case .failure(let error) where error.code == .unreachable:
@@ -118,7 +118,7 @@ extension Flight {
         self.see(entry, now: now)
         guard let entry, entry.record.mark == writeBack.record.mark else { return self.decide(now: now) }
         if entry.record == writeBack.record {
-            return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
+            return self.end(.failed(writeBack.error), declaredDead: self.declaresDead(writeBack))
         }
         guard entry.record.claim?.id == self.plan.claim || entry.version == expected else {
             return self.end(.failed(writeBack.error))
@@ -127,6 +127,11 @@ extension Flight {
         // Adopted for another client meanwhile, by an operator: that stands, and our setback was with the client before.
         if entry.record.binding != writeBack.record.binding { writeBack.record.adopt(entry.record.binding) }
         return self.writeBack(writeBack)
+    }
+
+    /// Whether the record is dead by this flight's own setback, and was not when the flight began to use it.
+    private func declaresDead(_ writeBack: WriteBack) -> Bool {
+        writeBack.record.trouble?.dead == true && self.basis?.record.trouble?.dead != true
     }
 
     private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
