@@ -178,14 +178,16 @@ import TokenStorage
         clientID: "new-app"
     )
 
-    @Test(arguments: [
-        ([.notSent(.connectFailed)], nil),
-        ([.refused(.noKnownReason)], nil),
-        (
-            [.ambiguous(.timedOut), .ambiguous(.serverError)],
-            .sample(spent: .maybe, reason: "ambiguous.server_error")
-        ),
-    ] as [([TokenVerdict], AccountRecord.Trouble?)])
+    @Test(
+        arguments: [
+            ([.notSent(.connectFailed)], nil),
+            ([.refused(.noKnownReason)], nil),
+            (
+                [.ambiguous(.timedOut), .ambiguous(.serverError)],
+                .sample(spent: .maybe, reason: "ambiguous.server_error")
+            ),
+        ] as [([TokenVerdict], AccountRecord.Trouble?)]
+    )
     func `a setback does not undo an adoption that came before it was written`(
         verdicts: [TokenVerdict],
         trouble: AccountRecord.Trouble?

@@ -64,7 +64,8 @@ import TokenStorage
         #expect(tokens?.refreshLifetime == .seconds(3_600))
     }
 
-    @Test func `a refresh token that came alone is used before it ends, also where the old access token stays`() throws {
+    @Test func `a refresh token that came alone is used before it ends, also where the old access token stays`() throws
+    {
         // Given a refresh token that came 3,000 s after the access token that it stays beside, and is good for 600 s,
         var bench = FlightBench(.valid(), [Self.rotated])
         bench.demand = Demand(ripe: Self.first)
