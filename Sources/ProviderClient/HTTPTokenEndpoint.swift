@@ -63,7 +63,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             parameters: self.settings.tokenParameters,
             client: self.settings.client
         )
-        return await self.ask(request, "token endpoint was asked to refresh", mayStillSend)
+        return await self.ask(request, "token endpoint was asked to refresh", mayStillSend) { $0 }
     }
 
     package func mint(
@@ -75,18 +75,19 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             parameters: self.settings.tokenParameters,
             client: self.settings.client
         )
-        return await self.ask(request, "token endpoint was asked to mint", mayStillSend)
+        return await self.ask(request, "token endpoint was asked to mint", mayStillSend) { $0.ofMint }
     }
 
     private func ask(
         _ request: FormRequest,
         _ message: Logger.Message,
-        _ mayStillSend: @escaping @Sendable () -> Bool
+        _ mayStillSend: @escaping @Sendable () -> Bool,
+        meaning: (TokenVerdict) -> TokenVerdict
     ) async -> TokenVerdict {
         guard let endpoint = try? await self.metadata.tokenEndpoint() else { return .notSent(.discoveryFailed) }
         let outcome = await self.connector.post(request, to: endpoint, mayStillSend: mayStillSend)
         let now = self.now()
-        let verdict = self.classifier.tokenVerdict(on: outcome, now: now)
+        let verdict = meaning(self.classifier.tokenVerdict(on: outcome, now: now))
 
         self.log(message, outcome, verdict.name, verdict.reason)
         self.watchClock(outcome, now: now)

@@ -26,7 +26,8 @@ package protocol TokenEndpoint: Sendable {
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict
 
-    /// Has an access token minted in the client's own name (RFC 6749 §4.4), once: no retry happens inside.
+    /// Has an access token minted in the client's own name (RFC 6749 §4.4), once: no retry happens inside. Comes back
+    /// with what the answer means to a mint, see ``TokenVerdict/ofMint``.
     ///
     /// - Parameters:
     ///   - scopes: What to ask for; empty leaves the parameter out.

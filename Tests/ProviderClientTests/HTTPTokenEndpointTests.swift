@@ -48,6 +48,22 @@ extension LoopbackTests {
             await server.stop()
         }
 
+        @Test(arguments: [
+            (http("400 Bad Request", #"{"error":"invalid_grant"}"#), TokenVerdict.refused(reason("invalid_grant"))),
+            (http("200 OK", #"{"refresh_token":"R2"}"#), .ambiguous(.accessTokenUnusable)),
+        ])
+        func `no answer to a mint is final, nor is a refresh token of use`(
+            bytes: String,
+            expected: TokenVerdict
+        ) async throws {
+            let server = try await ScriptedServer { _ in .bytes(bytes) }
+            try await withEndpoint(at: server.origin) { endpoint in
+                #expect(await endpoint.mint(scopes: [], mayStillSend: { true }) == expected)
+                #expect(await endpoint.redeem().name != expected.name)
+            }
+            await server.stop()
+        }
+
         @Test func `tokens are bound to the origin of the token endpoint and the client`() async throws {
             try await withEndpoint(at: "https://login.acme.example") { endpoint in
                 #expect(

@@ -1,4 +1,6 @@
 /// Lines that wait to be written, up to a bound, and the count of those that found no room.
+///
+/// The last quarter is kept from the lines of requests: however many there are, what goes wrong finds room.
 package struct LogQueue: Sendable {
     /// Something to be written.
     package enum Item: Sendable {
@@ -34,10 +36,12 @@ package struct LogQueue: Sendable {
         self.bytes += line.count
     }
 
-    /// Appends as many of the requests as there is room for, and counts the others as lost.
+    /// Appends as many of the requests as three quarters of the bounds have room for, and counts the others as lost.
     package mutating func append(_ batch: AccessBatch) {
         var batch = batch
-        let room = min(self.limits.lines - self.lines, (self.limits.bytes - self.bytes) / Self.requestBytes)
+        let mostLines = self.limits.lines - self.limits.lines / 4
+        let mostBytes = self.limits.bytes - self.limits.bytes / 4
+        let room = min(mostLines - self.lines, (mostBytes - self.bytes) / Self.requestBytes)
         let taken = max(min(room, batch.records.count), 0)
         self.lost += batch.lost + batch.records.count - taken
         batch.lost = 0

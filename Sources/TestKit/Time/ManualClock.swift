@@ -77,7 +77,8 @@ package final class ManualClock: Clock {
         }
     }
 
-    private func nextWake(within duration: Duration) -> BootInstant? {
+    /// When the first of those who sleep is to wake; `nil` where none is to within `duration`.
+    package func nextWake(within duration: Duration) -> BootInstant? {
         self.state.withLock { state in
             let horizon = state.now.advanced(by: duration)
             return state.sleepers.values.map(\.wake).filter { $0 <= horizon }.min()

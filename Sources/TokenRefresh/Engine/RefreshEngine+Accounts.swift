@@ -68,7 +68,7 @@ extension RefreshEngine {
         let now = self.timepiece.now
         let grant = GrantID.random()
         let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
-        let written = try await self.rewrite(account) { entry in
+        let rewrite = try await self.rewrite(account) { entry in
             AccountRecord(
                 grant: grant,
                 generation: accessToken == nil ? .none : Generation.none.next,
@@ -82,7 +82,7 @@ extension RefreshEngine {
                 binding: plan.binding
             )
         }
-        self.take(written, of: account, receipt: .here(at: now.boot))
+        self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }
 
@@ -92,18 +92,13 @@ extension RefreshEngine {
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
         guard let plan = self.plans[account] else { throw .notConfigured(account) }
-        let written = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
+        let rewrite = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
-            record.binding = plan.binding
-            if record.trouble?.spent == .maybe {
-                record.trouble?.dead = false
-                record.trouble?.retryIn = .zero
-            } else {
-                record.trouble = nil
-            }
+            record.adopt(plan.binding)
             return record
         }
-        self.take(written, of: account, receipt: .stored)
+        self.take(rewrite.entry, of: account, receipt: .stored)
+        guard rewrite.hasWritten else { return }
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
     }
 
@@ -116,7 +111,7 @@ extension RefreshEngine {
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
-        let written = try await self.rewrite(account) { entry in
+        let rewrite = try await self.rewrite(account) { entry in
             guard let record = entry?.record, let tokens = record.tokens else { return nil }
             if revoked.insert(record.mark).inserted {
                 outcomes += await self.revoke(tokens, of: record, plan)
@@ -129,8 +124,10 @@ extension RefreshEngine {
                 binding: plan.binding
             )
         }
-        self.take(written, of: account, receipt: .stored)
-        self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
+        self.take(rewrite.entry, of: account, receipt: .stored)
+        if rewrite.hasWritten {
+            self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
+        }
         return outcomes
     }
 
@@ -153,24 +150,25 @@ extension RefreshEngine {
     ///
     /// - Parameter isDone: whether a record is the one that was to be written, by a write whose answer was lost; else
     ///   known by its grant.
-    /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read.
+    /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read;
+    ///   and which of the two.
     private func rewrite(
         _ account: AccountID,
         isDone: ((AccountRecord) -> Bool)? = nil,
         _ make: (AccountVault.Entry?) async -> AccountRecord?
-    ) async throws(AccountChangeError) -> AccountVault.Entry? {
+    ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
         var lastError = StoreError(.conflict, "other writers came between each time")
         for _ in 0..<Self.mostRewrites {
             do throws(StoreError) {
                 let entry = try await self.vault.read(account)
                 if let unanswered, let entry, isDone?(entry.record) ?? (entry.record.grant == unanswered.grant) {
-                    return entry
+                    return (entry, true)
                 }
-                guard let record = await make(entry) else { return entry }
+                guard let record = await make(entry) else { return (entry, false) }
                 unanswered = record
                 let version = try await self.vault.write(record, for: account, expecting: entry?.version)
-                return AccountVault.Entry(record: record, version: version)
+                return (AccountVault.Entry(record: record, version: version), true)
             } catch {
                 guard error.code == .conflict || error.code == .unreachable else {
                     throw AccountChangeError(account, error)

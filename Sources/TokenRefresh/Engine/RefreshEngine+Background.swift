@@ -1,10 +1,8 @@
 internal import Synchronization
 internal import TokenModel
 
-/// Refreshes that nobody waits for: one task, one schedule, all accounts.
+/// Refreshes that nobody waits for: one task, one agenda, all accounts.
 extension RefreshEngine {
-    /// How many records are read, or refreshed, at once for nobody.
-    static let mostErrands = 32
     /// How long a record that could not be read is left alone, at least; up to twice of it.
     private static let restAfterUnread = Duration.seconds(30)
 
@@ -12,7 +10,7 @@ extension RefreshEngine {
     func keepAppointments() async {
         self.state.withLock { state in
             let now = self.timepiece.now.boot
-            for account in self.plans.keys { state.schedule.set(now, for: account) }
+            for plan in self.plans.values { state.agenda.set(now, for: plan.account, of: plan.provider) }
         }
         while !Task.isCancelled {
             let next = self.startErrands()
@@ -32,14 +30,14 @@ extension RefreshEngine {
         let (jobs, next) = self.state.withLock { state in
             let now = self.timepiece.now.boot
             var jobs: [Job] = []
-            while state.stopping == .no, state.errands < Self.mostErrands,
-                let account = state.schedule.takeDue(at: now)
-            {
-                guard let job = self.errand(for: account, now: now, &state) else { continue }
-                state.errands += 1
+            while state.stopping == .no, let account = state.agenda.takeDue(at: now) {
+                guard let plan = self.plans[account], let job = self.errand(for: plan, now: now, &state) else {
+                    continue
+                }
+                state.agenda.begin(of: plan.provider)
                 jobs.append(job)
             }
-            let next = state.stopping == .no && state.errands < Self.mostErrands ? state.schedule.next : nil
+            let next = state.stopping == .no ? state.agenda.next : nil
             state.alarm = next ?? .distantFuture
             return (jobs, next)
         }
@@ -47,11 +45,12 @@ extension RefreshEngine {
         return next
     }
 
-    private func errand(for account: AccountID, now: BootInstant, _ state: inout State) -> Job? {
+    private func errand(for plan: AccountPlan, now: BootInstant, _ state: inout State) -> Job? {
+        let account = plan.account
         guard state.desks[account]?.sight != nil else { return .look(account) }
-        guard let due = self.appointment(of: account, now: now, &state) else { return nil }
+        guard let due = self.appointment(of: plan, now: now, &state) else { return nil }
         guard due <= now else {
-            state.schedule.set(due, for: account)
+            state.agenda.set(due, for: account, of: plan.provider)
             return nil
         }
         guard let demand = state.desks[account]?.keepAppointment() else { return nil }
@@ -59,41 +58,40 @@ extension RefreshEngine {
         return .fly(account, demand)
     }
 
-    private func appointment(of account: AccountID, now: BootInstant, _ state: inout State) -> BootInstant? {
-        guard let timing = self.plans[account]?.timing else { return nil }
-        return state.desks[account]?.appointment(timing, now: now, random: self.random)
+    private func appointment(of plan: AccountPlan, now: BootInstant, _ state: inout State) -> BootInstant? {
+        state.desks[plan.account]?.appointment(plan.timing, now: now, random: self.random)
     }
 
     /// Moves an account in the schedule, after anything about it has changed.
     func reschedule(_ account: AccountID, _ state: inout State) {
-        let due = self.appointment(of: account, now: self.timepiece.now.boot, &state)
-        state.schedule.set(due, for: account)
+        guard let plan = self.plans[account] else { return }
+        let due = self.appointment(of: plan, now: self.timepiece.now.boot, &state)
+        state.agenda.set(due, for: account, of: plan.provider)
         self.ringIfEarlier(&state)
     }
 
-    /// An errand has ended: another may begin, if one had to wait for that.
-    func errandEnded(_ state: inout State) {
-        state.errands -= 1
-        guard state.errands == Self.mostErrands - 1 else { return }
-        state.alarm = .distantFuture
+    /// An errand has ended: another of the same provider may begin, if one had to wait for that.
+    func errandEnded(of provider: ProviderID, _ state: inout State) {
+        state.agenda.end(of: provider)
         self.ringIfEarlier(&state)
     }
 
     private func ringIfEarlier(_ state: inout State) {
-        guard let next = state.schedule.next, next < state.alarm else { return }
+        guard let next = state.agenda.next, next < state.alarm else { return }
         state.alarm = next
         self.bell.ring()
     }
 
     /// Reads the record of an account that nobody has asked for yet: it may have to be kept alive.
     func lookFirst(at account: AccountID) async {
+        guard let plan = self.plans[account] else { return }
         await self.look(at: account)
         self.state.withLock { state in
             if let desk = state.desks[account], desk.sight == nil, desk.unreadable == nil {
                 let rest = Self.restAfterUnread * (1 + self.random())
-                state.schedule.set(self.timepiece.now.boot.advanced(by: rest), for: account)
+                state.agenda.set(self.timepiece.now.boot.advanced(by: rest), for: account, of: plan.provider)
             }
-            self.errandEnded(&state)
+            self.errandEnded(of: plan.provider, &state)
         }
     }
 }

@@ -122,7 +122,7 @@ extension RefreshEngine {
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             self.reschedule(plan.account, &state)
-            if wasErrand { self.errandEnded(&state) }
+            if wasErrand { self.errandEnded(of: plan.provider, &state) }
             return (landing, holdChanged, state.stopping > .no && state.flights == 0)
         }
         self.log(plan, outcome, holdChanged: holdChanged)

@@ -30,11 +30,9 @@ package final class RefreshEngine: Sendable {
         /// Begun, or about to be.
         var flights = 0
         var stopping = Stopping.no
-        var schedule = Schedule()
+        var agenda = Agenda()
         /// What the scheduler rests for; `distantFuture` for nothing.
         var alarm = BootInstant.distantFuture
-        /// Errands that nobody waits for, under way.
-        var errands = 0
     }
 
     let plans: [AccountID: AccountPlan]

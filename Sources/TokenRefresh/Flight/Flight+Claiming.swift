@@ -117,7 +117,9 @@ extension Flight {
     }
 
     private func holdsClaim(_ entry: AccountVault.Entry) -> Bool {
+        // Where the tokens were adopted for another client, what stands is no longer the record that was claimed.
         entry.record.claim?.id == self.plan.claim && self.basis?.record.mark == entry.record.mark
+            && self.basis?.record.binding == entry.record.binding
     }
 
     /// The claim stands, by a write whose answer was lost, or before the one second try.

@@ -30,7 +30,9 @@ extension Flight {
         let isKept = self.demand.refused != basis.record.mark && freshness?.isUsable(at: now.boot) == true
         var record = basis.record
         record.generation = record.generation.next
-        record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, isKept: isKept, now: now) }
+        // Both lifetimes count from one receipt: that of an access token which stays.
+        let age = isKept ? basis.record.tokens.map { max($0.receivedAt.duration(to: now.wall), .zero) } : nil
+        record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, keptFor: age, now: now) }
         record.claim = nil
         let trouble = setback.trouble(after: basis.record.trouble, spent: .no, jitter: self.plan.jitter)
         record.trouble = trouble
@@ -45,7 +47,7 @@ extension Flight {
                     error
                 ),
                 record: record,
-                receivedAt: now.boot
+                receivedAt: now.boot.advanced(by: .zero - (age ?? .zero))
             )
         )
     }
@@ -96,7 +98,9 @@ extension Flight {
         let isSuperseded =
             entry.record.grant != success.record.grant || entry.record.generation >= success.record.generation
         guard isSuperseded else {
-            // Resealed, claimed by another, even declared dead: all less than tokens in hand.
+            // Resealed, claimed by another, even declared dead: all less than tokens in hand. Also adopted for another
+            // client: these tokens came under the old binding, and whether they belong to the other an operator has
+            // to say of them anew.
             self.version = entry.version
             return self.commit(success)
         }
@@ -143,13 +147,17 @@ extension Flight {
         )
     }
 
-    private static func tokens(of token: RotatedToken, after old: TokenSet, isKept: Bool, now: Moment) -> TokenSet {
+    /// - Parameter age: of the old access token where it stays.
+    private static func tokens(
+        of token: RotatedToken,
+        after old: TokenSet,
+        keptFor age: Duration?,
+        now: Moment
+    ) -> TokenSet {
         var tokens = old
         tokens.refreshToken = token.refreshToken
         tokens.refreshLifetime = token.refreshLifetime
-        if isKept {
-            // Both lifetimes count from one receipt.
-            let age = max(old.receivedAt.duration(to: now.wall), .zero)
+        if let age {
             tokens.refreshLifetime = token.refreshLifetime.map { $0 + age }
         } else {
             tokens.accessToken = nil

@@ -97,7 +97,7 @@ extension Flight {
         switch result {
         case .success(let version):
             self.see(AccountVault.Entry(record: writeBack.record, version: version), now: now)
-            return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
+            return self.end(.failed(writeBack.error), declaredDead: self.declaresDead(writeBack))
         case .failure(let error) where error.code == .conflict:
             return self.read(for: .writeBack(writeBack))
         case .failure(let error) where error.code == .unreachable:
@@ -118,10 +118,20 @@ extension Flight {
         self.see(entry, now: now)
         guard let entry, entry.record.mark == writeBack.record.mark else { return self.decide(now: now) }
         if entry.record == writeBack.record {
-            return self.end(.failed(writeBack.error), declaredDead: writeBack.record.trouble?.dead ?? false)
+            return self.end(.failed(writeBack.error), declaredDead: self.declaresDead(writeBack))
         }
-        if entry.record.claim?.id == self.plan.claim || entry.version == expected { return self.writeBack(writeBack) }
-        return self.end(.failed(writeBack.error))
+        guard entry.record.claim?.id == self.plan.claim || entry.version == expected else {
+            return self.end(.failed(writeBack.error))
+        }
+        var writeBack = writeBack
+        // Adopted for another client meanwhile, by an operator: that stands, and our setback was with the client before.
+        if entry.record.binding != writeBack.record.binding { writeBack.record.adopt(entry.record.binding) }
+        return self.writeBack(writeBack)
+    }
+
+    /// Whether the record is dead by this flight's own setback, and was not when the flight began to use it.
+    private func declaresDead(_ writeBack: WriteBack) -> Bool {
+        writeBack.record.trouble?.dead == true && self.basis?.record.trouble?.dead != true
     }
 
     private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
@@ -149,23 +159,12 @@ extension Flight {
         }
         self.see(entry, now: now)
         guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.dead != true,
+            record.binding == self.basis?.record.binding,
             record.claim == nil || record.claim?.id == self.plan.claim
         else {
-            // Superseded, or another replica is about to find out with the same refresh token.
+            // Superseded, adopted for another client, or another replica is about to find out with the same refresh token.
             return self.decide(now: now)
         }
         return self.writeBack(.dead(reason), now: now)
-    }
-}
-
-extension TokenVerdict {
-    /// What it means where no refresh token is at stake: nothing can be dead, and a refresh token that comes along is of
-    /// no use (RFC 6749 §4.4.3).
-    fileprivate var ofMint: TokenVerdict {
-        switch self {
-        case .dead(let reason): .refused(reason)
-        case .rotated(_, let reason): .ambiguous(reason)
-        default: self
-        }
     }
 }

@@ -56,6 +56,7 @@ package struct Flight: ~Copyable {
     struct Success {
         let issued: Issued
         let record: AccountRecord
+        /// The receipt that the record's lifetimes count from, on our own clock.
         let receivedAt: BootInstant
         var attempts = 0
     }
@@ -69,7 +70,7 @@ package struct Flight: ~Copyable {
 
     /// A record that says why there are no tokens.
     struct WriteBack {
-        let record: AccountRecord
+        var record: AccountRecord
         let error: PassError
         var attempts = 0
     }

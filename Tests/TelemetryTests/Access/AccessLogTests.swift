@@ -79,7 +79,8 @@ import TokenModel
         let lines = text.add("").split(separator: "\n")
         let written = lines.count { $0.contains(#""message":"request""#) }
         let lost = lines.compactMap { $0.firstMatch(of: /"log.lost":(\d+)/)?.output.1 }.compactMap { Int($0) }
-        #expect(written >= 200)
+        // Three quarters of the room.
+        #expect(written >= 150)
         #expect(written + lost.reduce(0, +) == 10_000)
         #expect(await writer.close(within: .seconds(30)))
     }

@@ -35,6 +35,29 @@ import Testing
         #expect(lost == 2)
     }
 
+    @Test(arguments: [
+        // By lines, and by bytes.
+        LogLimits(lines: 100, bytes: 1_000_000), LogLimits(lines: 1_000_000, bytes: 100 * LogQueue.requestBytes),
+    ])
+    func `requests take three quarters at most, and leave the rest to other lines`(limits: LogLimits) {
+        var queue = LogQueue(limits)
+        queue.append(self.batch(60))
+        queue.append(self.batch(60))
+        let line = [UInt8](repeating: 1, count: LogQueue.requestBytes)
+        for _ in 0..<30 { queue.append(line) }
+        queue.append(self.batch(1))
+
+        let (items, lost) = queue.take()
+
+        let requests = items.map { item in
+            guard case .requests(let batch) = item else { return 0 }
+            return batch.records.count
+        }
+        #expect(requests.reduce(0, +) == 75)
+        #expect(items.count { if case .line = $0 { true } else { false } } == 25)
+        #expect(lost == 45 + 5 + 1)
+    }
+
     @Test func `what was taken makes room, and the count begins anew`() {
         var queue = LogQueue(LogLimits(lines: 1, bytes: 100))
         queue.append([1])

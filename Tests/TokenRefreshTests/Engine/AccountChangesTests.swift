@@ -127,6 +127,8 @@ import TokenStorage
             #expect(outcomes.last?.endsAt == TokenSet.sample().expiresAt)
             #expect(self.provider.revoked == ["rt-0", "at-0"])
             #expect(again.isEmpty)
+            // The second time there was nothing to forget, and the log does not say that there was.
+            #expect(self.house.log.lines.count { $0.contains("tokens were forgotten") } == 1)
             #expect(answer == .error(.accountEmpty))
             #expect(record?.tokens == nil && record?.grant != GrantID("g"))
             #expect(replica.events.last == .dropped(alice))

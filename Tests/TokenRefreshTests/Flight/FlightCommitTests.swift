@@ -157,7 +157,76 @@ import TokenStorage
         #expect(committed.result == .committed)
     }
 
+    @Test func `tokens that came under the old binding keep it, also where the record was adopted meanwhile`() {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.interfere = { bench, step, number in
+            if step == "commit", number == 4 { bench.change { $0.adopt(Self.adopted) } }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
+        #expect(bench.stored?.record.binding == .acme)
+    }
+
     // MARK: - Dead, and writing back
+
+    private static let adopted = AccountRecord.Binding(
+        provider: acme,
+        tokenEndpointOrigin: origin,
+        clientID: "new-app"
+    )
+
+    @Test(
+        arguments: [
+            ([.notSent(.connectFailed)], nil),
+            ([.refused(.noKnownReason)], nil),
+            (
+                [.ambiguous(.timedOut), .ambiguous(.serverError)],
+                .sample(spent: .maybe, reason: "ambiguous.server_error")
+            ),
+        ] as [([TokenVerdict], AccountRecord.Trouble?)]
+    )
+    func `a setback does not undo an adoption that came before it was written`(
+        verdicts: [TokenVerdict],
+        trouble: AccountRecord.Trouble?
+    ) {
+        var bench = FlightBench(.expired(), verdicts)
+        bench.interfere = { bench, step, _ in
+            guard step == "write back", bench.stored?.record.binding == .acme else { return }
+            bench.change { $0.adopt(Self.adopted) }
+        }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(
+            bench.stored?.record
+                == AccountRecord.expired().with {
+                    $0.binding = Self.adopted
+                    $0.trouble = trouble
+                }
+        )
+    }
+
+    @Test(arguments: [
+        [TokenVerdict.dead(.code("invalid_grant"))], [.conflict(.code("invalid_request"))], [.ambiguous(.timedOut)],
+    ])
+    func `an adoption while the provider was asked stands, and nothing more is sent`(verdicts: [TokenVerdict]) {
+        var bench = FlightBench(.expired(), verdicts)
+        bench.interfere = { bench, step, _ in if step == "redeem" { bench.change { $0.adopt(Self.adopted) } } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.reauthorizationRequired)))
+        #expect(!outcome.declaredDead)
+        #expect(bench.spent == ["rt-0"])
+        #expect(bench.stored?.record.binding == Self.adopted)
+        #expect(bench.stored?.record.trouble == nil)
+        // The claim lapses; whoever breaks it takes the refresh token for perhaps spent.
+        #expect(bench.stored?.record.claim?.id == FlightBench.claim)
+    }
 
     @Test func `I12_a grant that the provider calls dead is used in the generation that the store has by then`() {
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])

@@ -82,6 +82,18 @@ import TokenStorage
         #expect(bench.stored?.record.claim == nil)
     }
 
+    @Test func `a mint that gives its claim up declares nobody dead who was so before`() {
+        let dead = Self.minted { $0.trouble = .sample(dead: true, reason: "invalid_grant") }
+        var bench = self.bench(dead)
+        bench.interfere = { bench, step, _ in if step == "claim" { bench.takes = .milliseconds(3_001) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.storeLost)))
+        #expect(bench.stored?.record == dead)
+        #expect(!outcome.declaredDead)
+    }
+
     @Test func `another's claim is waited for, and minted over when it has lapsed, whatever it left`() {
         var bench = self.bench(Self.minted { $0.claim = FlightBench.others }, .success(.sample()))
         let outcome = bench.fly()

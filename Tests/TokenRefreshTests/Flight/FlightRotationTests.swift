@@ -64,6 +64,26 @@ import TokenStorage
         #expect(tokens?.refreshLifetime == .seconds(3_600))
     }
 
+    @Test func `a refresh token that came alone is used before it ends, also where the old access token stays`() throws
+    {
+        // Given a refresh token that came 3,000 s after the access token that it stays beside, and is good for 600 s,
+        var bench = FlightBench(.valid(), [Self.rotated])
+        bench.demand = Demand(ripe: Self.first)
+        bench.now = bench.now.advanced(by: .seconds(3_000))
+        let outcome = bench.fly(after: Sight(bench.stored, after: nil, now: Moment.start))
+        let sight = try #require(outcome.sight)
+
+        // when that is due is asked of this process's own sight, and of a replica's,
+        let timing = RefreshTiming()
+        let due = try #require(timing.due(sight, isUsed: false, jitter: 1, now: bench.now.boot))
+        let seen = Sight(bench.stored, after: nil, now: bench.now)
+
+        // then both count from the same receipt, and it is before the end.
+        #expect(due < bench.now.boot.advanced(by: .seconds(600)))
+        #expect(due == timing.due(seen, isUsed: false, jitter: 1, now: bench.now.boot))
+        #expect(sight.receivedAt == seen.receivedAt)
+    }
+
     @Test func `an access token that was refused does not stay`() {
         var bench = FlightBench(.valid(), [Self.rotated])
         bench.demand = Demand(refused: Self.first)

@@ -16,6 +16,7 @@ final class FaultyTokenStore: TokenStore {
         var fault = Fault.none
         var spoiled: Set<RecordKey> = []
         var refusedWrites = 0
+        var reads = 0
     }
 
     private let store = MemoryTokenStore()
@@ -27,6 +28,8 @@ final class FaultyTokenStore: TokenStore {
         self.isSilent = isSilent
     }
 
+    /// How many reads came to an end, of whichever record.
+    var reads: Int { self.state.withLock { $0.reads } }
     var refusedWrites: Int { self.state.withLock { $0.refusedWrites } }
 
     func become(_ fault: Fault) {
@@ -41,7 +44,9 @@ final class FaultyTokenStore: TokenStore {
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         let (fault, isSpoiled) = self.state.withLock { ($0.fault, $0.spoiled.contains(key)) }
         if case .away = fault { throw .away }
-        guard let record = try await self.store.read(key), isSpoiled else { return try await self.store.read(key) }
+        let stored = try await self.store.read(key)
+        self.state.withLock { $0.reads += 1 }
+        guard let record = stored, isSpoiled else { return stored }
         var bytes = record.value.bytes
         bytes[bytes.count / 2] ^= 1
         return StoredRecord(version: record.version, value: SealedBytes(bytes: bytes))

@@ -41,12 +41,26 @@ struct House: Sendable {
         limits: RefreshLimits = RefreshLimits(),
         _ body: (Replica) async throws -> Result
     ) async throws -> Result {
+        let plans = accounts.map {
+            AccountPlan(account: $0, provider: acme, grant: grant, endpoint: endpoint, timing: timing)
+        }
+        return try await self.withReplica(plans, of: [endpoint], limits: limits, body)
+    }
+
+    /// The same with accounts of several providers.
+    ///
+    /// - Parameter endpoints: all there are in `plans`.
+    @discardableResult
+    func withReplica<Result: Sendable>(
+        _ plans: [AccountPlan],
+        of endpoints: [ScriptedTokenEndpoint],
+        limits: RefreshLimits = RefreshLimits(),
+        _ body: (Replica) async throws -> Result
+    ) async throws -> Result {
         let clock = self.clock
         let events = EventList()
         let engine = RefreshEngine(
-            plans: accounts.map {
-                AccountPlan(account: $0, provider: acme, grant: grant, endpoint: endpoint, timing: timing)
-            },
+            plans: plans,
             vault: self.vault,
             boot: .random(),
             limits: limits,
@@ -59,15 +73,15 @@ struct House: Sendable {
         let replica = Replica(engine: engine, running: running, eventList: events)
         do {
             let result = try await body(replica)
-            try await self.end(replica, endpoint)
+            try await self.end(replica, endpoints)
             return result
         } catch {
-            try await self.end(replica, endpoint)
+            try await self.end(replica, endpoints)
             throw error
         }
     }
 
-    private func end(_ replica: Replica, _ endpoint: ScriptedTokenEndpoint) async throws {
+    private func end(_ replica: Replica, _ endpoints: [ScriptedTokenEndpoint]) async throws {
         replica.running.cancel()
         let end = End()
         try await withThrowingTaskGroup { group in
@@ -77,7 +91,7 @@ struct House: Sendable {
             }
             // A flight that pauses does so on our clock.
             try await self.clock.advance(bySleepersWithin: .seconds(1), until: "the replica to end") {
-                endpoint.release()
+                for endpoint in endpoints { endpoint.release() }
                 return end.hasCome
             }
             try await group.waitForAll()
