@@ -4,26 +4,47 @@ import Testing
 
 /// What the process lets others see of its memory.
 @Suite struct HardeningTests {
-    @Test func `no core is written, and only root may look into the process`() async throws {
+    @Test func `an ordinary user's gateway works, writes no core, and lets only root look into it`() async throws {
         // Given a gateway that runs as an ordinary user
         let directory = try TemporaryDirectory()
-        try Gateway.configure("http://127.0.0.1:9", in: directory)
+        let mock = try await Mock(in: directory)
+        try Gateway.configure(mock.address, in: directory)
         let gateway = try self.start(in: directory)
-        _ = try await gateway.address(behind: "callers: ")
+        let callers = try await gateway.address(behind: "callers: ")
+        let admin = try await gateway.address(behind: "admin: ")
+        #expect(try self.owner(of: directory.path(of: "state")) != 0)
 
-        // Then its limits allow no core
+        // Then it does all that another does: operators and callers get through, and it gets through to upstreams
+        let imported = try await Program.run(
+            "martlet",
+            [
+                "accounts", "import", "alice", "--admin", admin,
+                "--admin-token-file", directory.path(of: "state/admin.token"),
+            ],
+            in: directory,
+            input: try await mock.grant("alice")
+        )
+        #expect(imported.exitCode == 0, "\(imported.errors)")
+        let answer = try await Program.run(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "\(callers)/acme/echo"],
+            in: directory
+        )
+        #expect(answer.output == "200", "\(answer.errors)")
+
+        // And its limits allow no core, and it can gain no rights
         let limits = try String(contentsOfFile: "/proc/\(gateway.id)/limits", encoding: .utf8)
         let core = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
         #expect(core.split(separator: " ").count { $0 == "0" } == 2, "\(core)")
-
         let status = try String(contentsOfFile: "/proc/\(gateway.id)/status", encoding: .utf8)
         #expect(status.contains("NoNewPrivs:\t1"))
 
         // And its memory is root's to look into, not its user's (proc(5))
-        let memory = try FileManager.default.attributesOfItem(atPath: "/proc/\(gateway.id)/mem")
-        #expect(memory[.ownerAccountID] as? Int == 0)
-        let process = try FileManager.default.attributesOfItem(atPath: directory.path(of: "state"))
-        #expect(process[.ownerAccountID] as? Int != 0)
+        #expect(try self.owner(of: "/proc/\(gateway.id)/mem") == 0)
+    }
+
+    private func owner(of path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.ownerAccountID] as? Int
     }
 
     /// Starts the gateway as this user, or as nobody where this user is root.

@@ -149,7 +149,10 @@ package final class AdminServer: Service, Sendable {
                     }
                 }
             } catch {
-                self.logger.error("the admin listener failed", metadata: [LogField.address: "\(self.address)"])
+                self.logger.error(
+                    "the admin listener failed",
+                    metadata: [LogField.address: "\(self.address)", LogField.reason: "\(error)"]
+                )
             }
         }
     }
@@ -184,7 +187,6 @@ package final class AdminServer: Service, Sendable {
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .serverChannelInitializer { listener in
                 listener.eventLoop.makeCompletedFuture {
                     try listener.pipeline.syncOperations.addHandler(

@@ -2,4 +2,5 @@
 enum LogField {
     static let address = "server.address"
     static let code = "error.code"
+    static let reason = "error.reason"
 }

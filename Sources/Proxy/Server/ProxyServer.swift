@@ -139,7 +139,6 @@ package final class ProxyServer: Sendable {
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(.reusePort), value: 1)
-            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)

@@ -43,7 +43,6 @@ struct UpstreamDialer {
         let origin = self.origin
         return ClientBootstrap(group: self.eventLoop)
             .connectTimeout(TimeAmount(origin.connectTimeout))
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)

@@ -31,7 +31,6 @@ final class Upstream: Sendable {
             .childChannelOption(.autoRead, value: false)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
         if let sendBuffer {
             bootstrap = bootstrap.childChannelOption(.socketOption(.so_sndbuf), value: .init(sendBuffer))
         }
