@@ -116,7 +116,7 @@ let package = Package(
                 nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL, serviceLifecycle,
             ]
         ),
-        program("martlet-mock", uses: ["MockServers", argumentParser, unixSignals]),
+        program("martlet-mock", uses: ["LocalFiles", "MockServers", argumentParser, unixSignals]),
         room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage"]),
 
         tests(of: "TokenModel"),

@@ -1,3 +1,5 @@
+package import TokenModel
+
 /// Everything the mock remembers, in one place and behind one lock. Pure: time comes in, and each event of the HTTP layer is
 /// one call.
 package struct MockState: Sendable {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Foundation
+internal import LocalFiles
 internal import MockServers
 internal import UnixSignals
 

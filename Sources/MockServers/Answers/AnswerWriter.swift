@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
+internal import TokenModel
 
 /// Puts an answer on the wire.
 struct AnswerWriter {

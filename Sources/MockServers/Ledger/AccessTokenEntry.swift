@@ -1,3 +1,5 @@
+internal import TokenModel
+
 /// What the ledger knows of one access token. Nothing is ever forgotten, so that a late use can be told from a
 /// made-up token.
 struct AccessTokenEntry: Sendable {

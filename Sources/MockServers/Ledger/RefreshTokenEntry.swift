@@ -1,3 +1,5 @@
+internal import TokenModel
+
 /// What the ledger knows of one refresh token.
 struct RefreshTokenEntry: Sendable {
     /// Index of the family it belongs to.

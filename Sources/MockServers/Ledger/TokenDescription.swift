@@ -1,3 +1,5 @@
+package import TokenModel
+
 /// What introspection says about a live token (RFC 7662 section 2.2).
 package struct TokenDescription: Equatable, Sendable {
     package let account: String

@@ -1,3 +1,5 @@
+internal import TokenModel
+
 /// One authorization: everything that descends from the same sign-in, import or mint, and dies together.
 struct TokenFamily: Sendable {
     let account: String

@@ -1,3 +1,5 @@
+package import TokenModel
+
 /// Which tokens this provider has issued and what became of them. Pure: time and token strings come in.
 ///
 ///     open ──▶ family ──▶ refresh token ──first use──▶ spent ──within grace──▶ yields a new pair

@@ -1,4 +1,5 @@
 internal import Crypto
+package import TokenModel
 
 /// The authorization codes that are out: each works once, for a minute, for the request it was issued to.
 package struct AuthorizationCodeBook: Sendable {

@@ -1,3 +1,5 @@
+package import TokenModel
+
 /// The device codes that are out (RFC 8628): a person approves the user code, then the client's next poll gets tokens.
 package struct DeviceCodeBook: Sendable {
     /// How long a code can be approved and redeemed.

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TokenModel
 
 /// `POST /oauth/token`: refresh, authorization code, client credentials and device code grants.
 struct TokenEndpoint {

@@ -1,4 +1,5 @@
 internal import NIOHTTP1
+package import TokenModel
 
 /// The head of a request as it came off the wire, before anything was renamed, joined, reordered or left out.
 package struct ReceivedHead: Sendable {

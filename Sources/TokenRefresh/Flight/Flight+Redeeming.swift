@@ -1,5 +1,5 @@
 package import OAuth
-internal import TokenModel
+package import TokenModel
 internal import TokenStorage
 
 /// From the provider's answer to what is to be written.

@@ -1,6 +1,7 @@
 internal import AdminAPI
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import LocalFiles
 internal import Logging
 internal import Settings
 internal import Telemetry

@@ -1,8 +1,7 @@
-package import TokenModel
-
 /// One moment on both clocks, read together.
 ///
-/// Ages and deadlines are counted on `boot`; `wall` is only written into records and compared with what records say.
+/// Ages and deadlines are counted on `boot`, which never jumps; `wall` is only written into records, shown, and compared
+/// with what records say.
 package struct Moment: Hashable, Sendable {
     package let boot: BootInstant
     package let wall: WallTime

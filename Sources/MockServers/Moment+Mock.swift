@@ -1,19 +1,7 @@
 internal import FoundationEssentials
 package import TokenModel
 
-/// One instant on both clocks: rules count on `boot`, which never jumps; answers and statistics show `wall`.
-package struct Moment: Hashable, Sendable {
-    /// For counting.
-    package let boot: BootInstant
-
-    /// For showing.
-    package let wall: WallTime
-
-    package init(boot: BootInstant, wall: WallTime) {
-        self.boot = boot
-        self.wall = wall
-    }
-
+extension Moment {
     /// Reads both clocks.
     package static var now: Moment {
         Moment(
