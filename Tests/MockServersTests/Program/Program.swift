@@ -24,24 +24,28 @@ final class Program: Sendable {
         )
     }
 
-    /// Waits until the first line is whole; `nil` when it ends without one.
+    /// Waits until the first line is whole; `nil` when none comes within a minute.
     func firstLine() async -> String? {
-        while true {
+        let deadline = ContinuousClock.now.advanced(by: .seconds(60))
+        while ContinuousClock.now < deadline {
             let isOver = self.process.endedWith != nil
             let text = self.text("output")
             if let end = text.firstIndex(of: "\n") { return String(text[..<end]) }
             if isOver { return text }
             try? await Task.sleep(for: .milliseconds(5))
         }
+        return nil
     }
 
     func send(_ signal: Int32) {
         self.process.signal(signal)
     }
 
-    /// Waits until it is over.
+    /// Waits until it is over; one that has not ended within a minute is killed, and its code says so.
     func end() async -> End {
+        let deadline = ContinuousClock.now.advanced(by: .seconds(60))
         while true {
+            if ContinuousClock.now >= deadline { self.process.signal(9) }
             if let code = self.process.endedWith {
                 return End(code: code, output: self.text("output"), errors: self.text("errors"))
             }

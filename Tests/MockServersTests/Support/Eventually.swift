@@ -1,6 +1,6 @@
 import Testing
 
-/// Asks until the answer is yes, for at most ten seconds if nothing else is said.
+/// Asks until the answer is yes, for at most a minute if nothing else is said.
 func eventually(
     within limit: Duration = .seconds(60),
     _ question: () async throws -> Bool,
