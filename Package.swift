@@ -81,6 +81,7 @@ let package = Package(
         room("Telemetry", uses: ["TokenModel", logging]),
         room("JSONText"),
         room("HTTPWire", uses: [nioCore]),
+        room("Listening", uses: [nioCore, nioPosix]),
         room("OAuth", uses: ["JSONText", "TokenModel"]),
         room(
             "ProviderClient",
@@ -89,12 +90,15 @@ let package = Package(
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("Proxy", uses: ["HTTPWire", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL, nioTLS]),
+        room(
+            "Proxy",
+            uses: ["HTTPWire", "Listening", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL, nioTLS]
+        ),
         room("Settings", uses: ["LocalFiles", "OAuth", "TokenModel", yaml]),
         room(
             "AdminAPI",
             uses: [
-                "JSONText", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes,
+                "JSONText", "Listening", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes,
                 hummingbirdCore,
                 logging, nioCore,
                 nioExtras, nioPosix, serviceLifecycle,
@@ -112,8 +116,9 @@ let package = Package(
         room(
             "MockServers",
             uses: [
-                "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS, logging, nioCore, nioHTTP1,
-                nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL, serviceLifecycle,
+                "Listening", "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS, logging, nioCore,
+                nioHTTP1,
+                nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL,
             ]
         ),
         program("martlet-mock", uses: ["LocalFiles", "MockServers", argumentParser, unixSignals]),
@@ -123,6 +128,7 @@ let package = Package(
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
+        tests(of: "Listening", using: [nioCore, nioPosix]),
         tests(of: "OAuth", using: ["TokenModel"]),
         tests(of: "ProviderClient", using: ["OAuth", "TestKit", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),

@@ -1,10 +1,10 @@
 internal import HummingbirdCore
 internal import HummingbirdTLS
+internal import Listening
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
-internal import ServiceLifecycle
 
 /// A provider and an API in one process, for tests and the demo.
 package enum MockServer {
@@ -16,13 +16,11 @@ package enum MockServer {
         _ options: MockOptions,
         listening: @escaping @Sendable (ListeningAddress) async -> Void
     ) async throws(MockServerError) {
-        let server = try Self.server(options, listening: listening)
-        do {
-            try await server.run()
-        } catch is CancellationError {
-            return
-        } catch {
-            throw MockServerError(listeningOn: options.host, port: options.port, error)
+        let connections = MockChannel(service: MockService(options: options))
+        if let files = options.tls {
+            try await Self.serve(try Self.secure(connections, with: files), options, listening: listening)
+        } else {
+            try await Self.serve(connections, options, listening: listening)
         }
     }
 
@@ -57,38 +55,40 @@ package enum MockServer {
         }
     }
 
-    private static func server(
+    private static func serve<Child: ServerChildChannel>(
+        _ child: Child,
         _ options: MockOptions,
-        listening: @escaping @Sendable (ListeningAddress) async -> Void
-    ) throws(MockServerError) -> any Service {
-        let connections = MockChannel(service: MockService(options: options))
-        let child: any ServerChildChannel
-        if let files = options.tls {
-            child = try Self.secure(connections, with: files)
-        } else {
-            child = connections
+        listening: @Sendable (ListeningAddress) async -> Void
+    ) async throws(MockServerError) {
+        let silence = Logger(label: "martlet-mock") { _ in SwiftLogNoOpLogHandler() }
+        let listener: ConnectionListener<Child.Value>
+        do {
+            listener = try await ConnectionListener.bind(
+                host: options.host,
+                port: options.port,
+                // A queue for everyone who comes at once.
+                backlog: 4_096,
+                on: MultiThreadedEventLoopGroup.singleton,
+                prepare: { child.setup(channel: $0, logger: silence) },
+                handle: { await child.handle(value: $0, logger: silence) }
+            )
+        } catch {
+            throw MockServerError(listeningOn: options.host, port: options.port, error)
         }
-        return child.server(
-            // A queue for everyone who comes at once.
-            configuration: ServerConfiguration(address: .hostname(options.host, port: options.port), backlog: 4_096),
-            onServerRunning: { channel in
-                await listening(
-                    ListeningAddress(
-                        scheme: options.scheme,
-                        host: channel.localAddress?.ipAddress ?? options.host,
-                        port: channel.localAddress?.port ?? options.port
-                    )
-                )
-            },
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-            logger: Logger(label: "martlet-mock") { _ in SwiftLogNoOpLogHandler() }
+        await listening(
+            ListeningAddress(
+                scheme: options.scheme,
+                host: listener.channel.localAddress?.ipAddress ?? options.host,
+                port: listener.channel.localAddress?.port ?? options.port
+            )
         )
+        await listener.run()
     }
 
     private static func secure(
         _ connections: MockChannel,
         with files: MockOptions.TLSFiles
-    ) throws(MockServerError) -> any ServerChildChannel {
+    ) throws(MockServerError) -> TLSChannel<MockChannel> {
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: try NIOSSLCertificate.fromPEMFile(files.certificate).map { .certificate($0) },

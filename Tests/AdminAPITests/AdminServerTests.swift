@@ -19,7 +19,7 @@ internal import TokenModel
                 )
             }
             #expect(
-                error?.message == "the admin API can't listen on \(address): the port is busy; "
+                error?.message == "the admin API can't listen on \(address): another process listens there; "
                     + "stop the other process or change admin.address"
             )
         }

@@ -1,4 +1,5 @@
 internal import HummingbirdCore
+internal import Listening
 package import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -17,8 +18,7 @@ package final class AdminServer: Service, Sendable {
     private let limits: AdminLimits
     private let logger: Logger
     private let loops: MultiThreadedEventLoopGroup
-    private let http: HTTP1Channel
-    private let listener: NIOAsyncChannel<HTTP1Channel.Value, Never>
+    private let listener: ConnectionListener<HTTP1Channel.Value>
     private let connections: OpenConnections
 
     private init(
@@ -27,17 +27,16 @@ package final class AdminServer: Service, Sendable {
         limits: AdminLimits,
         logger: Logger,
         loops: MultiThreadedEventLoopGroup,
-        http: HTTP1Channel,
-        listener: NIOAsyncChannel<HTTP1Channel.Value, Never>
+        listener: ConnectionListener<HTTP1Channel.Value>,
+        connections: OpenConnections
     ) {
         self.address = address
         self.desk = desk
         self.limits = limits
         self.logger = logger
         self.loops = loops
-        self.http = http
         self.listener = listener
-        self.connections = OpenConnections(of: listener.channel)
+        self.connections = connections
     }
 
     /// Opens the listening socket. Connections wait there for ``run()``.
@@ -82,12 +81,28 @@ package final class AdminServer: Service, Sendable {
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let http = Self.connections(to: desk, limits: limits)
+        let connections = OpenConnections()
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
-            let listener = try await Self.bootstrap(on: loops, limits: limits)
-                .bind(host: address.host, port: address.port, serverBackPressureStrategy: nil) { connection in
-                    http.setup(channel: connection, logger: Self.silence)
+            let listener = try await ConnectionListener.bind(
+                host: address.host,
+                port: address.port,
+                backlog: 256,
+                on: loops,
+                configure: { listener in
+                    try listener.pipeline.syncOperations.addHandler(
+                        AvailableConnectionsChannelHandler(
+                            delegate: MaximumAvailableConnections(limits.connections, logger: Self.silence)
+                        )
+                    )
+                },
+                prepare: { http.setup(channel: $0, logger: Self.silence) },
+                handle: { connection in
+                    connections.opened(connection.channel)
+                    await http.handle(value: connection, logger: Self.silence)
+                    connections.closed(connection.channel)
                 }
+            )
             let port = listener.channel.localAddress?.port ?? address.port
             return AdminServer(
                 address: AdminAddress(host: address.host, port: port),
@@ -95,8 +110,8 @@ package final class AdminServer: Service, Sendable {
                 limits: limits,
                 logger: logger,
                 loops: loops,
-                http: http,
-                listener: listener
+                listener: listener,
+                connections: connections
             )
         } catch {
             try? await loops.shutdownGracefully()
@@ -108,8 +123,7 @@ package final class AdminServer: Service, Sendable {
     /// requests under way end within ``AdminLimits/stopGrace``. Call it once.
     package func run() async throws {
         await withTaskCancellationOrGracefulShutdownHandler {
-            // Out of reach of the cancellation: a connection that was accepted and is dropped unhandled is taken for a
-            // programming error by the framework, which traps.
+            // Out of reach of the cancellation, for the sake of the grace.
             await Task { await self.serve() }.value
         } onCancelOrGracefulShutdown: {
             self.stop()
@@ -120,6 +134,7 @@ package final class AdminServer: Service, Sendable {
 
     /// Takes no new connections and closes those without a request. Comes back at once; ``run()`` ends when all is done.
     package func stop() {
+        self.listener.close()
         self.connections.stop()
     }
 
@@ -130,7 +145,7 @@ package final class AdminServer: Service, Sendable {
 
     private func serve() async {
         await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await self.handleConnections() }
+            tasks.addTask { await self.listener.run() }
             tasks.addTask {
                 try? await self.listener.channel.closeFuture.get()
                 try? await Task.sleep(for: self.limits.stopGrace)
@@ -138,29 +153,6 @@ package final class AdminServer: Service, Sendable {
             await tasks.next()
             tasks.cancelAll()
         }
-    }
-
-    private func handleConnections() async {
-        await withDiscardingTaskGroup { tasks in
-            do {
-                try await self.listener.executeThenClose { accepted in
-                    for try await connection in accepted {
-                        tasks.addTask { await self.handle(connection) }
-                    }
-                }
-            } catch {
-                self.logger.error(
-                    "the admin listener failed",
-                    metadata: [LogField.address: "\(self.address)", LogField.reason: "\(error)"]
-                )
-            }
-        }
-    }
-
-    private func handle(_ connection: HTTP1Channel.Value) async {
-        self.connections.opened(connection.channel)
-        await self.http.handle(value: connection, logger: Self.silence)
-        self.connections.closed(connection.channel)
     }
 
     private static func connections(to desk: AdminDesk, limits: AdminLimits) -> HTTP1Channel {
@@ -177,25 +169,6 @@ package final class AdminServer: Service, Sendable {
                 )
             )
         )
-    }
-
-    private static func bootstrap(
-        on loops: MultiThreadedEventLoopGroup,
-        limits: AdminLimits
-    ) -> ServerBootstrap {
-        ServerBootstrap(group: loops)
-            .serverChannelOption(.backlog, value: 256)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .serverChannelInitializer { listener in
-                listener.eventLoop.makeCompletedFuture {
-                    try listener.pipeline.syncOperations.addHandler(
-                        AvailableConnectionsChannelHandler(
-                            delegate: MaximumAvailableConnections(limits.connections, logger: Self.silence)
-                        )
-                    )
-                }
-            }
     }
 
     /// The framework writes what callers sent into its logs.

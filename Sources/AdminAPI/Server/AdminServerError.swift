@@ -1,5 +1,4 @@
-internal import Glibc
-internal import NIOCore
+internal import Listening
 
 /// Why the admin API can't be served. Equal when the codes are equal.
 package struct AdminServerError: Error, Sendable {
@@ -34,21 +33,13 @@ package struct AdminServerError: Error, Sendable {
             case .admin: ("the admin API", "admin.address")
             case .metrics: ("the metrics listener", "metrics.address")
             }
-        let attempt = "\(subject) can't listen on \(address)"
-        let help = "change \(key)"
-        guard let cause = cause as? IOError else {
-            self.init(.addressUnavailable, "\(attempt): it is not an address; \(help)")
-            return
-        }
-        switch cause.errnoCode {
-        case EADDRINUSE:
-            self.init(.addressInUse, "\(attempt): the port is busy; stop the other process or \(help)")
-        case EADDRNOTAVAIL:
-            self.init(.addressUnavailable, "\(attempt): this machine has no such address; \(help)")
-        case EACCES, EPERM:
-            self.init(.notAllowed, "\(attempt): this user may not open the port; use one above 1023 or \(help)")
-        default:
-            self.init(.listenerFailed, "\(attempt): the system refused with error \(cause.errnoCode); \(help)")
+        let fault = ListenFault(cause)
+        let message = "\(subject) can't listen on \(address): \(fault.reason); "
+        switch fault {
+        case .inUse: self.init(.addressInUse, "\(message)stop the other process or change \(key)")
+        case .notAllowed: self.init(.notAllowed, "\(message)change \(key)")
+        case .unavailable, .other: self.init(.addressUnavailable, "\(message)change \(key)")
+        case .system: self.init(.listenerFailed, "\(message)change \(key)")
         }
     }
 }

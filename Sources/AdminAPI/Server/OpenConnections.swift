@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Synchronization
 
-/// A listener and the connections it has accepted, so that a stop reaches all of them.
+/// The connections that a listener has accepted, so that a stop reaches all of them.
 final class OpenConnections: Sendable {
     private enum Phase {
         case serving
@@ -15,12 +15,7 @@ final class OpenConnections: Sendable {
         var connections: [ObjectIdentifier: any Channel] = [:]
     }
 
-    private let listener: any Channel
     private let state = Mutex(State())
-
-    init(of listener: any Channel) {
-        self.listener = listener
-    }
 
     func opened(_ connection: any Channel) {
         self.state.withLock { state in
@@ -33,13 +28,12 @@ final class OpenConnections: Sendable {
         self.state.withLock { _ = $0.connections.removeValue(forKey: ObjectIdentifier(connection)) }
     }
 
-    /// Accepts no more, closes the connections without a request, and the others when theirs is answered.
+    /// Closes the connections without a request, and the others when theirs is answered.
     func stop() {
         self.state.withLock { state in
             guard state.phase == .serving else { return }
             state.phase = .stopping
-            // Both only put something into the event loop's queue, so the lock is not held for long.
-            self.listener.close(promise: nil)
+            // Only puts something into the event loop's queue, so the lock is not held for long.
             for connection in state.connections.values { Self.quiesce(connection) }
         }
     }

@@ -1,13 +1,10 @@
 import HTTPWire
+import Listening
 import NIOCore
 import NIOPosix
 import Synchronization
 package import Telemetry
 package import TokenModel
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives passes.
 ///
@@ -81,7 +78,7 @@ package final class ProxyServer: Sendable {
                 throw error as? ProxyError
                     ?? ProxyError(
                         .addressUnavailable,
-                        "can't listen on \(address): \(Self.reason(error)); stop the other process or change listeners"
+                        "can't listen on \(address): \(ListenFault(error).reason); stop the other process or change listeners"
                     )
             }
         }
@@ -149,16 +146,6 @@ package final class ProxyServer: Sendable {
                     )
                 }
             }
-    }
-
-    private static func reason(_ error: any Error) -> String {
-        guard let error = error as? IOError else { return "the address can't be resolved" }
-        return switch error.errnoCode {
-        case EADDRINUSE: "the address is in use"
-        case EADDRNOTAVAIL: "it is not an address of this machine"
-        case EACCES: "this user may not open the port"
-        default: "error \(error.errnoCode) of the system"
-        }
     }
 
     /// Carries the loops' questions for passes until ``shutDown(grace:)``.

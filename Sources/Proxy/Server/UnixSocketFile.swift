@@ -1,3 +1,4 @@
+import Listening
 import NIOCore
 
 #if canImport(Glibc)
@@ -28,7 +29,7 @@ struct UnixSocketFile: Sendable {
         let directory = unsafe open(Self.parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw Self.unavailable(path, "its directory can't be opened; make it") }
         defer { close(directory) }
-        guard flock(directory, LOCK_EX | LOCK_NB) == 0 else {
+        guard Self.lock(directory) else {
             throw Self.unavailable(path, "another process holds its directory, perhaps to listen there; try again")
         }
         try Self.removeAbandoned(path, address)
@@ -38,7 +39,7 @@ struct UnixSocketFile: Sendable {
         guard unsafe address.withSockAddr({ unsafe Glibc.bind(socket, $0, socklen_t($1)) }) == 0 else {
             let code = errno
             close(socket)
-            throw Self.unavailable(path, Self.reason(code))
+            throw Self.unavailable(path, ListenFault(errno: code).reason)
         }
         // Before the lock is let go: a socket that does not listen looks like a dead process's.
         guard unsafe chmod(path, mode) == 0, let identity = Self.identity(of: path), listen(socket, 4_096) == 0 else {
@@ -53,6 +54,15 @@ struct UnixSocketFile: Sendable {
     func remove() {
         guard Self.identity(of: self.path) == self.identity else { return }
         _ = unsafe unlink(self.path)
+    }
+
+    /// Waits for others that bind sockets of their own there, which takes them no time, but not for ever.
+    private static func lock(_ directory: CInt) -> Bool {
+        for _ in 0..<100 {
+            if flock(directory, LOCK_EX | LOCK_NB) == 0 { return true }
+            usleep(20_000)
+        }
+        return false
     }
 
     private static func removeAbandoned(_ path: String, _ address: SocketAddress) throws(ProxyError) {
@@ -83,15 +93,6 @@ struct UnixSocketFile: Sendable {
     private static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    private static func reason(_ code: CInt) -> String {
-        switch code {
-        case EADDRINUSE: "the address is in use"
-        case EACCES: "this user may not make files there"
-        case EROFS: "its file system can't be written"
-        default: "error \(code) of the system"
-        }
     }
 
     private static func unavailable(_ path: String, _ reason: String) -> ProxyError {

@@ -73,7 +73,7 @@ enum Assembly {
             boot: boot,
             startedAt: startedAt,
             driver: settings.store.driver,
-            store: store.opened.store,
+            store: StoreProbe(store.opened.store),
             listeners: callers,
             proxy: proxy,
             engine: engine,

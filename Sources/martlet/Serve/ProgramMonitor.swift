@@ -4,14 +4,13 @@ internal import Proxy
 internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
-internal import TokenStorage
 
 /// Tells the admin API what this process is and whether it can serve callers.
 struct ProgramMonitor: GatewayMonitor {
     let boot: BootID
     let startedAt: WallTime
     let driver: String
-    let store: any TokenStore
+    let store: StoreProbe
     /// Where callers connect; all were bound before the admin API was opened.
     let listeners: [String]
     let proxy: ProxyServer
@@ -19,12 +18,7 @@ struct ProgramMonitor: GatewayMonitor {
     let counts: ProgramMetrics
 
     func vitals() async -> GatewayVitals {
-        let isOpen: Bool
-        do throws(StoreError) {
-            isOpen = try await self.store.read(.canary) != nil
-        } catch {
-            isOpen = false
-        }
+        let isOpen = await self.store.isOpen()
         return GatewayVitals(
             version: MartletVersion.current,
             replica: GatewayVitals.Replica(name: Self.hostName, boot: self.boot, startedAt: self.startedAt),

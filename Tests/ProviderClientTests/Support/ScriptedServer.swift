@@ -3,6 +3,7 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 import TestKit
+import Testing
 
 /// A server on loopback that answers each connection with the bytes it is told to, HTTP or not.
 final class ScriptedServer: Sendable {
@@ -17,7 +18,7 @@ final class ScriptedServer: Sendable {
     }
 
     /// What a connection does once its request is whole.
-    enum Answer: Sendable {
+    enum Answer: Sendable, CustomTestStringConvertible {
         /// Writes and closes.
         case bytes(String)
         /// Writes and waits for the other side to close.
@@ -31,6 +32,18 @@ final class ScriptedServer: Sendable {
         case close
         /// Writes and closes the connection under TLS, which is not told.
         case torn(String)
+
+        var testDescription: String {
+            switch self {
+            case .bytes(let text): "writes \(text.prefix(40))"
+            case .open(let text): "writes \(text.prefix(40)) and waits"
+            case .endless(let start, let piece): "writes \(start), then \(piece.prefix(8)) again and again"
+            case .slow(let start, _, let every): "writes \(start), then a byte every \(every)"
+            case .late(let text, let time): "writes \(text.prefix(40)) after \(time)"
+            case .close: "closes"
+            case .torn(let text): "writes \(text.prefix(40)) and tears the connection"
+            }
+        }
     }
 
     private struct Observed {

@@ -1,0 +1,110 @@
+package import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// A listening socket of one of the side doors, which handles every connection that it accepted, also those that arrive
+/// in the moment it stops.
+///
+/// NIO's own asynchronous listener drops such a connection, and dropping one that nobody has handled ends the process.
+package final class ConnectionListener<Connection: Sendable>: Sendable {
+    private struct State {
+        var isCancelled = false
+        var nextID = 0
+        var handlers: [Int: Task<Void, Never>] = [:]
+    }
+
+    /// The listening socket.
+    package let channel: any Channel
+
+    private let roll: Roll
+
+    /// The connections that are being handled.
+    private final class Roll: Sendable {
+        private let state = Mutex(State())
+
+        /// Handles a connection in a task of its own.
+        func add(_ handle: @escaping @Sendable () async -> Void) {
+            self.state.withLock { state in
+                let id = state.nextID
+                state.nextID += 1
+                let handler = Task {
+                    await handle()
+                    // Waits for the lock that is held while the task is entered.
+                    self.state.withLock { _ = $0.handlers.removeValue(forKey: id) }
+                }
+                state.handlers[id] = handler
+                if state.isCancelled { handler.cancel() }
+            }
+        }
+
+        func cancel() {
+            let handlers = self.state.withLock { state in
+                state.isCancelled = true
+                return Array(state.handlers.values)
+            }
+            for handler in handlers { handler.cancel() }
+        }
+
+        /// Comes back when no connection is left.
+        func drain() async {
+            while let handler = self.state.withLock({ $0.handlers.values.first }) { await handler.value }
+        }
+    }
+
+    private init(channel: any Channel, roll: Roll) {
+        self.channel = channel
+        self.roll = roll
+    }
+
+    /// Opens the socket. Connections wait there, in a queue of `backlog`, for ``run()``.
+    ///
+    /// - Parameters:
+    ///   - host: a name or an address; `port` 0 lets the system choose.
+    ///   - configure: adds to the listening socket's own pipeline.
+    ///   - prepare: builds an accepted connection's pipeline, on its event loop.
+    ///   - handle: called once for each connection that was prepared; a cancelled task means that the listener stops at
+    ///     once. It must come back when its connection is closed.
+    package static func bind(
+        host: String,
+        port: Int,
+        backlog: Int32,
+        on group: any EventLoopGroup,
+        configure: @escaping @Sendable (any Channel) throws -> Void = { _ in },
+        prepare: @escaping @Sendable (any Channel) -> EventLoopFuture<Connection>,
+        handle: @escaping @Sendable (Connection) async -> Void
+    ) async throws -> ConnectionListener {
+        let roll = Roll()
+        let channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: backlog)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.autoRead, value: false)
+            .serverChannelInitializer { listener in
+                listener.eventLoop.makeCompletedFuture { try configure(listener) }
+            }
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { channel in
+                prepare(channel).map { connection in roll.add { await handle(connection) } }
+            }
+            .bind(host: host, port: port).get()
+        return ConnectionListener(channel: channel, roll: roll)
+    }
+
+    /// Accepts connections until the socket is closed, by ``close()`` or by the cancellation of the task, which also
+    /// cancels the handlers; comes back when all of them have. Call it once.
+    package func run() async {
+        await withTaskCancellationHandler {
+            self.channel.setOption(.autoRead, value: true).whenFailure { _ in self.close() }
+            // Without an error of its own: what matters is that nothing is accepted any more.
+            _ = try? await self.channel.closeFuture.get()
+            await self.roll.drain()
+        } onCancel: {
+            self.close()
+            self.roll.cancel()
+        }
+    }
+
+    /// Accepts no more. Comes back at once.
+    package func close() {
+        self.channel.close(promise: nil)
+    }
+}
