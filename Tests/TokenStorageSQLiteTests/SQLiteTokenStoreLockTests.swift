@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import GRDB
 import TestKit
 import Testing
@@ -18,6 +18,7 @@ struct SQLiteTokenStoreLockTests {
         self.store = try await SQLiteTokenStore.open(at: path)
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
+        configuration.busyMode = .timeout(5)
         self.other = try DatabaseQueue(path: path, configuration: configuration)
     }
 
@@ -32,10 +33,16 @@ struct SQLiteTokenStoreLockTests {
     /// Well above the two seconds a store has, for slow machines, and below what a queue of waits would take.
     private static let limit = Duration.seconds(10)
 
-    /// Ends a transaction from another thread, as soon as somebody had the time to wait for it.
+    /// Ends a transaction from another thread, as soon as somebody had the time to wait for it. A thread of its own: on a
+    /// busy machine the shared ones may come too late.
     private func commitSoon(_ holder: DatabaseQueue) {
-        DispatchQueue(label: "committing").asyncAfter(deadline: .now() + .milliseconds(100)) {
-            holder.asyncWriteWithoutTransaction { database in try? database.execute(sql: "COMMIT") }
+        Thread.detachNewThread {
+            usleep(100_000)
+            do {
+                try holder.writeWithoutTransaction { database in try database.execute(sql: "COMMIT") }
+            } catch {
+                Issue.record("the lock was not let go: \(error)")
+            }
         }
     }
 
@@ -92,6 +99,8 @@ struct SQLiteTokenStoreLockTests {
         let path = self.directory.path(of: "new.db")
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
+        // Its COMMIT may meet those who try to open the file in this moment.
+        configuration.busyMode = .timeout(5)
         let holder = try DatabaseQueue(path: path, configuration: configuration)
         try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
 
