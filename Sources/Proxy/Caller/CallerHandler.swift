@@ -31,6 +31,7 @@ final class CallerHandler: ChannelDuplexHandler {
     private var exchange: Exchange?
     private var state = State.open
     private var reader: RequestReader
+    private var outbox = Outbox()
     private var isProcessing = false
     private var isReadWithheld = false
     /// The sweep's tick since which a request, or the rest of its head, has been waited for.
@@ -150,12 +151,17 @@ final class CallerHandler: ChannelDuplexHandler {
 // MARK: - For the exchange
 
 extension CallerHandler {
-    func write(_ bytes: ByteBuffer) {
-        self.context?.write(self.wrapOutboundOut(bytes), promise: nil)
+    func write(_ bytes: ByteBuffer, isHead: Bool = false) {
+        guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
+        self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
     func flush() {
-        self.context?.flush()
+        if let bytes = self.outbox.take(&self.loop.answerHeads) {
+            self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+        } else {
+            self.context?.flush()
+        }
     }
 
     /// The answer is whole: a pipelined request may be there already.
@@ -180,6 +186,7 @@ extension CallerHandler {
         guard let context = self.context, case .open = self.state else { return }
         self.state = .ending(CallerEnding(lingers: lingering, since: self.loop.tick))
         self.reader.clear()
+        self.flush()
         // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)

@@ -73,8 +73,7 @@ extension Exchange {
             targets: self.match?.route.targets,
             reusing: self.loop.answerHeads.take()
         )
-        self.loop.answerHeads.keep(head)
-        self.caller.write(head)
+        self.caller.write(head, isHead: true)
         self.needsCallerFlush = true
     }
 

@@ -106,7 +106,7 @@ extension Exchange {
     func flush() {
         if self.needsUpstreamFlush {
             self.needsUpstreamFlush = false
-            self.upstream?.flush()
+            self.upstream?.flush(on: self.loop)
         }
         if self.needsCallerFlush {
             self.needsCallerFlush = false

@@ -78,9 +78,7 @@ extension Exchange {
         self.upstream = upstream
         self.lastProgress = self.loop.tick
         upstream.begin(self, method: request.method)
-        let bytes = authorized.open()
-        self.loop.requestHeads.keep(bytes)
-        upstream.write(bytes)
+        upstream.write(authorized.open(), isHead: true)
         self.needsUpstreamFlush = true
         self.requestEncoder = BodyEncoder(framing)
         if let kept = self.kept.bytes { self.sendBody(kept) }

@@ -1,12 +1,14 @@
-import NIOCore
+package import NIOCore
 
 /// The memory of a buffer that has gone out, for the next one of its kind.
-struct SpareBuffer {
+package struct SpareBuffer {
     private var buffer = ByteBuffer()
+
+    package init() {}
 
     /// A buffer to write to. It may still hold what went out, and be somebody else's too: clear it first, which takes new
     /// memory then.
-    mutating func take() -> ByteBuffer {
+    package mutating func take() -> ByteBuffer {
         let buffer = self.buffer
         // Else this copy would make it shared.
         self.buffer = ByteBuffer()
@@ -14,7 +16,7 @@ struct SpareBuffer {
     }
 
     /// Keeps the memory of a buffer that goes out now.
-    mutating func keep(_ buffer: ByteBuffer) {
+    package mutating func keep(_ buffer: ByteBuffer) {
         self.buffer = buffer
     }
 }

@@ -28,6 +28,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private var state = State.idle
     private var reader = AnswerReader()
     private var isReadWithheld = false
+    private var outbox = Outbox()
     private var isProcessing = false
     private(set) var isWritable = true
     /// It has been idle: the upstream may have closed it just now.
@@ -157,12 +158,18 @@ extension UpstreamHandler {
         self.state = .answering
     }
 
-    func write(_ bytes: ByteBuffer) {
-        self.context?.write(self.wrapOutboundOut(bytes), promise: nil)
+    func write(_ bytes: ByteBuffer, isHead: Bool = false) {
+        guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
+        self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
-    func flush() {
-        self.context?.flush()
+    func flush(on loop: GatewayLoop) {
+        // A write may come back here by the channel's end, so nothing of the loop is held meanwhile.
+        if let bytes = self.outbox.take(&loop.requestHeads) {
+            self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+        } else {
+            self.context?.flush()
+        }
     }
 
     /// The answer whose head has just come waits for a decision.
@@ -219,6 +226,7 @@ extension UpstreamHandler {
     /// The connection is not fit for another request, or its exchange is over.
     func close() {
         self.exchange = nil
+        self.outbox.clear()
         self.leave()
         self.context?.close(promise: nil)
     }

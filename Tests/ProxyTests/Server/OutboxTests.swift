@@ -1,0 +1,48 @@
+import NIOCore
+import Proxy
+import Testing
+
+@Suite struct OutboxTests {
+    private let head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")
+
+    @Test func `a head and small pieces go out as one`() {
+        var outbox = Outbox()
+        var spare = SpareBuffer()
+        #expect(outbox.put(self.head, isHead: true) == nil)
+        #expect(outbox.put(ByteBuffer(string: "hello")) == nil)
+
+        #expect(outbox.take(&spare) == ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\nhello"))
+        #expect(outbox.take(&spare) == nil)
+    }
+
+    @Test func `what would have to be copied at length goes out by itself, in order`() {
+        var outbox = Outbox()
+        var spare = SpareBuffer()
+        let piece = ByteBuffer(repeating: 0x78, count: 16 << 10)
+        #expect(outbox.put(self.head, isHead: true) == nil)
+
+        #expect(outbox.put(piece) == self.head)
+        #expect(outbox.put(ByteBuffer(string: "\r\n")) == piece)
+        #expect(outbox.take(&spare) == ByteBuffer(string: "\r\n"))
+    }
+
+    @Test func `the memory of a head comes back, that of a body does not`() {
+        var outbox = Outbox()
+        var spare = SpareBuffer()
+        _ = outbox.put(self.head, isHead: true)
+        let sent = outbox.take(&spare)
+        #expect(spare.take() == sent)
+
+        _ = outbox.put(ByteBuffer(string: "body"))
+        _ = outbox.take(&spare)
+        #expect(spare.take().readableBytes == 0)
+    }
+
+    @Test func `what was given up does not go out`() {
+        var outbox = Outbox()
+        var spare = SpareBuffer()
+        _ = outbox.put(self.head, isHead: true)
+        outbox.clear()
+        #expect(outbox.take(&spare) == nil)
+    }
+}
