@@ -92,9 +92,12 @@ let package = Package(
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room(
             "Proxy",
-            uses: ["HTTPWire", "Listening", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL, nioTLS]
+            uses: [
+                "HTTPWire", "JSONText", "Listening", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL,
+                nioTLS,
+            ]
         ),
-        room("Settings", uses: ["LocalFiles", "OAuth", "TokenModel", yaml]),
+        room("Settings", uses: ["JSONText", "LocalFiles", "OAuth", "TokenModel", yaml]),
         room(
             "AdminAPI",
             uses: [
@@ -107,7 +110,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings",
+                "AdminAPI", "CShims", "HTTPWire", "JSONText", "LocalFiles", "OAuth", "ProviderClient", "Proxy",
+                "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
                 nioHTTP1, nioPosix, serviceLifecycle, unixSignals,
@@ -127,6 +131,7 @@ let package = Package(
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
+        tests(of: "JSONText"),
         tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "Listening", using: [nioCore, nioPosix]),
         tests(of: "OAuth", using: ["TokenModel"]),
@@ -139,9 +144,9 @@ let package = Package(
         ),
         tests(
             of: "Proxy",
-            using: ["HTTPWire", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL]
+            using: ["HTTPWire", "JSONText", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL]
         ),
-        tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
+        tests(of: "Settings", using: ["JSONText", "LocalFiles", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",
             using: [

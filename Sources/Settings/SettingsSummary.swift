@@ -94,10 +94,19 @@ package struct SettingsSummary: Sendable {
         return [
             "\(route.name): \(route.match.host ?? "any host") \(route.match.path) -> \(route.upstream) as \(route.account)",
             "  \(route.injection.header): \(route.injection.prefix)<token>, replay of bodies \(replay),"
+                + (route.retryOn.isEmpty ? "" : " \(Self.signs(route.retryOn)),")
                 + (route.strip ? "" : " matched path kept,") + (route.via ? "" : " no Via,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
                 + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
         ]
+    }
+}
+
+extension SettingsSummary {
+    /// Which answers besides a 401 cost a refresh.
+    private static func signs(_ signs: [RetrySign]) -> String {
+        let statuses = signs.map { $0.json == nil ? "\($0.status)" : "\($0.status) with JSON" }
+        return "a token is dead at \(statuses.joined(separator: " or ")) too"
     }
 }
 

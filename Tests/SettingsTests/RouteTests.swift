@@ -151,7 +151,6 @@ import Testing
         ("name: ..", "8:11: routes[0].name: a name must be more than dots"),
         ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
         ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
-        ("retry_on: []", "12:5: routes[0].retry_on: is not supported yet"),
         ("upstream_tls: {}", "12:19: routes[0].upstream_tls: means nothing for an upstream with http://"),
     ])
     func `what a route says must hold`(line: String, fault: String) {

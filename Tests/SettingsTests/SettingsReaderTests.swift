@@ -171,7 +171,7 @@ import TokenModel
                 match: { path: /acme }
                 upsteam: http://127.0.0.1:9000/
                 account: alice
-                retry_on: []
+                retry_on: {}
             """
         do throws(SettingsError) {
             _ = try settings(of: text)
@@ -184,7 +184,7 @@ import TokenModel
                     martlet.yaml:8:22: accounts.alice.provider: there is no such provider, did you mean "acme"?
                     martlet.yaml:11:20: routes[0].match.path: must end in /
                     martlet.yaml:12:5: routes[0].upsteam: unknown key, did you mean "upstream"?
-                    martlet.yaml:14:5: routes[0].retry_on: is not supported yet
+                    martlet.yaml:14:15: routes[0].retry_on: expected a list, found a mapping
                     """
             )
         }

@@ -10,17 +10,21 @@ package struct UpstreamRequest: Sendable {
     private let via: Bool
     /// Name of the injected field in lower case, where it is not `authorization`, which never passes anyway.
     private let injectedName: [UInt8]?
+    /// Answers are looked at: they must not come compressed.
+    private let asksForIdentity: Bool
 
     /// - Parameters:
     ///   - path: of the upstream, beginning and ending with `/`.
     ///   - host: of the upstream, with its port where that is not the scheme's.
     ///   - via: adds `Via: 1.1 martlet` (RFC 9110 §7.6.3).
     ///   - injectedName: the name of the field that will carry the token.
-    package init(path: String, host: String, via: Bool, injectedName: String) {
+    ///   - asksForIdentity: puts `Accept-Encoding: identity` in place of the caller's (RFC 9110 §12.5.3).
+    package init(path: String, host: String, via: Bool, injectedName: String, asksForIdentity: Bool = false) {
         self.path = ByteBuffer(string: path)
         self.host = ByteBuffer(string: "Host: \(host)\r\n")
         self.via = via
         let name = Array(injectedName.lowercased().utf8)
+        self.asksForIdentity = asksForIdentity
         self.injectedName = name == Array("authorization".utf8) ? nil : name
     }
 
@@ -31,12 +35,14 @@ package struct UpstreamRequest: Sendable {
     ///   - prefix: how many bytes of the request's path the upstream's path replaces; 0 keeps the path, and the
     ///     upstream's stands in front of it (`strip: false`).
     ///   - framing: of the body as it will be sent; a request has none that ends with the connection.
+    ///   - expects: adds `Expect: 100-continue` (RFC 9110 §10.1.1).
     ///   - spare: room to leave for the injected line, in bytes.
     ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
     package func head(
         for request: RequestHead,
         replacing prefix: Int,
         framing: BodyFraming,
+        expects: Bool = false,
         spare: Int,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
@@ -44,15 +50,17 @@ package struct UpstreamRequest: Sendable {
         let source = request.bytes
         var head = buffer
         head.clear(
-            minimumCapacity: source.readableBytes + self.path.readableBytes + self.host.readableBytes + spare + 80
+            minimumCapacity: source.readableBytes + self.path.readableBytes + self.host.readableBytes + spare + 128
         )
         head.write(ByteRange(0, request.methodName.upper + 1), of: source)
         self.writeTarget(of: request, replacing: prefix, into: &head)
         head.writeStaticString(" HTTP/1.1\r\n")
         head.writeImmutableBuffer(self.host)
-        head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isInjected($0, in: source) }
+        head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isReplaced($0, in: source) }
         // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
         if self.via { head.writeStaticString("Via: 1.1 martlet\r\n") }
+        if self.asksForIdentity { head.writeStaticString("Accept-Encoding: identity\r\n") }
+        if expects { head.writeStaticString("Expect: 100-continue\r\n") }
         head.writeFraming(framing, isRequest: true, method: request.method)
         return head
     }
@@ -80,6 +88,12 @@ package struct UpstreamRequest: Sendable {
         let rest = min(target.path.lower + prefix, target.path.upper)
         head.write(ByteRange(rest, target.path.upper), of: request.bytes)
         head.write(target.query, of: request.bytes)
+    }
+
+    /// Another line is written in place of the caller's.
+    private func isReplaced(_ field: Field, in bytes: ByteBuffer) -> Bool {
+        if self.asksForIdentity, bytes.readableBytesUInt8Span.matches(field.name, "accept-encoding") { return true }
+        return self.isInjected(field, in: bytes)
     }
 
     private func isInjected(_ field: Field, in bytes: ByteBuffer) -> Bool {

@@ -7,5 +7,7 @@ struct Attempts {
     var isReplay = false
     /// It is being sent again after a stale connection. Once is all.
     var isRetry = false
+    /// It is being sent again without an expectation, which an upstream has refused. Once is all.
+    var hasDroppedExpectation = false
     var lapses = 0
 }

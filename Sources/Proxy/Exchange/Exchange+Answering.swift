@@ -10,12 +10,30 @@ extension Exchange {
         guard let route = self.match?.route else { return self.abort() }
         self.loop.pools[route.pool].answered(minorVersion: answer.minorVersion)
         guard !answer.isInterim else { return self.passInterim(answer) }
+        switch DeadToken.sight(of: answer, signs: route.plan.retryOn) {
+        case .dead: self.judge(answer, on: route, isDeadToken: true)
+        case .alive: self.judge(answer, on: route, isDeadToken: false)
+        case .inBody: self.examine(answer)
+        }
+    }
+
+    /// Decides what an answer means for the request, and does it.
+    func judge(_ answer: ResponseHead, on route: Route, isDeadToken: Bool) {
         let facts = ExchangeMachine.Answer(
-            isDeadToken: DeadToken.shows(in: answer),
-            isRepeatable: !self.kept.isDropped && !self.hasPassedInterim
+            isDeadToken: isDeadToken,
+            isRepeatable: !self.kept.isDropped && !self.hasPassedInterim,
+            refusesExpectation: answer.status == 417
         )
-        if answer.status != 401, let token = self.sentToken { self.loop.accepted(token, slot: route.slot) }
         let judgement = self.machine.answered(facts)
+        // A refused expectation says nothing of the token: it may have been looked at first.
+        if let token = self.sentToken, judgement != .sendAgain {
+            if isDeadToken {
+                self.loop.pools[route.pool].refused(token, slot: route.slot)
+            } else if answer.status != 401 {
+                self.loop.accepted(token, slot: route.slot)
+                self.loop.pools[route.pool].took(token, slot: route.slot)
+            }
+        }
         self.note(judgement)
         switch judgement {
         case .pass: self.pass(answer)
@@ -28,15 +46,21 @@ extension Exchange {
             self.upstream?.holdAnswer()
             self.refusedToken = self.sentToken
             self.park(route, refused: self.sentToken)
+        case .sendAgain:
+            self.loop.pools[route.pool].refusedExpectation()
+            self.releaseUpstream(reusable: false)
+            self.connect(route)
         case .fail: self.abort()
         }
+        if self.machine.phase == .answering { self.passHeldBody() }
     }
 
     /// 1xx: 100 is the gateway's own to say, 101 was not asked for, the rest passes.
     private func passInterim(_ answer: ResponseHead) {
         self.interimAnswers += 1
         guard answer.status != 101, self.interimAnswers <= 20 else { return self.upstreamInvalid() }
-        guard answer.status != 100, self.request?.minorVersion == 1 else { return }
+        guard answer.status != 100 else { return self.continueArrived() }
+        guard self.request?.minorVersion == 1 else { return }
         self.caller.write(
             CallerAnswer.head(
                 of: answer,
@@ -79,6 +103,7 @@ extension Exchange {
 
     func answerBytes(_ bytes: ByteBuffer) {
         self.lastProgress = self.loop.tick
+        guard self.heldBody == nil else { return self.keepAnswer(bytes) }
         self.record?.bytesOut += bytes.readableBytes
         switch self.answerEncoder.frame(bytes.readableBytes, allocator: self.caller.allocator) {
         case .plain:
@@ -95,6 +120,7 @@ extension Exchange {
 
     /// - Parameter isReusable: the connection is clean for another request, as far as the answer tells.
     func answerEnded(_ trailers: Trailers?, isReusable: Bool) {
+        guard self.heldBody == nil else { return self.judgeExamined(isReusable: isReusable) }
         guard self.machine.answerEnded() == .finish else { return self.abort() }
         if case .lastChunk = self.answerEncoder.end() {
             self.caller.write(CallerAnswer.lastChunk(trailers, allocator: self.caller.allocator))
@@ -104,9 +130,13 @@ extension Exchange {
         self.finish(close: self.closesAfterAnswer)
     }
 
-    func upstreamLost(beforeAnyByte: Bool) {
+    /// - Parameters:
+    ///   - beforeAnyByte: of an answer.
+    ///   - beforeAnyFlush: nothing of the request has gone to the kernel.
+    func upstreamLost(beforeAnyByte: Bool, beforeAnyFlush: Bool) {
         self.upstream = nil
-        let mayRepeat = beforeAnyByte && !self.kept.isDropped && self.request?.method.isIdempotent == true
+        let mayRepeat =
+            beforeAnyByte && !self.kept.isDropped && (beforeAnyFlush || self.request?.method.isIdempotent == true)
         switch self.machine.upstreamLost(mayRepeat: mayRepeat) {
         case .retry:
             guard let route = self.match?.route else { return self.abort() }

@@ -11,7 +11,7 @@ extension Exchange {
         case .passAndRefresh: self.record?.replay = .impossible
         case .passMarkedReplayed: self.record?.replay = .refused
         case .pass where self.record?.isReplayed == true: self.record?.replay = .answered
-        case .pass, .fail: break
+        case .pass, .sendAgain, .fail: break
         }
     }
 

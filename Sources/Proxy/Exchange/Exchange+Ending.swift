@@ -7,6 +7,7 @@ import TokenModel
 extension Exchange {
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
+        self.sweepWaitingBody()
         guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit + Tick.period else {
             return
         }
@@ -22,8 +23,9 @@ extension Exchange {
         // A dial has this limit itself, and knows better what failed.
         case .connecting: timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
-        case .answering: timeouts.idle
-        case .idle, .poisoned: nil
+        case .examining, .answering: timeouts.idle
+        // Its wait ends by itself.
+        case .expecting, .idle, .poisoned: nil
         }
     }
 
@@ -39,7 +41,7 @@ extension Exchange {
             GatewayError(.bodyTimeout, "the request's body stopped coming")
         case .sending where !self.isRequestEnded:
             GatewayError(.upstreamTimeout, "the upstream stopped taking the request's body")
-        case .sending, .answering, .idle, .poisoned:
+        case .sending, .expecting, .examining, .answering, .idle, .poisoned:
             GatewayError(.upstreamTimeout, "the upstream did not answer in time")
         }
     }
@@ -96,6 +98,8 @@ extension Exchange {
         self.request = nil
         self.match = nil
         self.heldAnswer = nil
+        self.heldBody = nil
+        self.isWeighing = false
         self.sentToken = nil
         self.refusedToken = nil
         self.kept = KeptBody(limit: 0)

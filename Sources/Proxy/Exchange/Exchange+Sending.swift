@@ -18,6 +18,7 @@ extension Exchange {
             self.connect(route)
         case .replay:
             self.heldAnswer = nil
+            self.heldBody = nil
             self.record?.replay = .sent
             self.upstream?.discardAnswer(isReusable: self.requestEncoder.isEnded)
             self.upstream = nil
@@ -25,8 +26,7 @@ extension Exchange {
         case .passHeldAnswer:
             if let answer = self.heldAnswer { self.pass(answer) }
             self.upstream?.resumeAnswer()
-            // An upload that waited for the verdict goes on.
-            self.caller.resume()
+            self.passHeldBody()
         case .answerReset:
             self.answer(self.resetError)
         case .ignore: break
@@ -60,10 +60,12 @@ extension Exchange {
         }
         let route = match.route
         let framing = self.framing(of: request, on: route)
+        let expects = self.expects(request, on: route)
         var head = route.rewrite.head(
             for: request,
             replacing: route.plan.strip ? match.prefix : 0,
             framing: framing,
+            expects: expects,
             spare: 1_024,
             reusing: self.loop.requestHeads.take()
         )
@@ -74,22 +76,27 @@ extension Exchange {
         self.sentToken = authorized.token
         self.loop.meter.injected(route: route.number)
         self.loop.used(authorized.token, slot: route.slot)
-        self.machine.sent(onReused: upstream.isReused)
+        self.machine.sent(onReused: upstream.isReused, expects: expects)
         self.upstream = upstream
         self.lastProgress = self.loop.tick
         upstream.begin(self, method: request.method)
         upstream.write(authorized.open(), isHead: true)
         self.needsUpstreamFlush = true
         self.requestEncoder = BodyEncoder(framing)
+        if expects { self.awaitContinue() } else { self.startBody() }
+        return true
+    }
+
+    /// What is here of the body goes, and the rest may come.
+    func startBody() {
         if let kept = self.kept.bytes { self.sendBody(kept) }
         self.kept.trim()
         if self.isRequestEnded {
             self.endBody()
         } else {
-            if request.expectsContinue, self.kept.isEmpty { self.sendContinue() }
+            if self.request?.expectsContinue == true, self.kept.isEmpty { self.sendContinue() }
             self.caller.resume()
         }
-        return true
     }
 
     /// How the body will be sent: to an upstream of HTTP/1.0 by its length, where all of it is here.

@@ -25,6 +25,8 @@ final class Exchange {
     /// What an upstream has refused, while a replay is due.
     var refusedToken: TokenMark?
     var heldAnswer: ResponseHead?
+    /// The held answer's body, where that was read to judge it: then the answer is whole.
+    var heldBody: ByteBuffer?
     var answerEncoder = BodyEncoder(.none)
     var closesAfterAnswer = false
     var interimAnswers = 0
@@ -35,6 +37,10 @@ final class Exchange {
     private(set) var serial: UInt64 = 0
     /// The sweep's tick at which something last moved.
     var lastProgress = Tick.start
+    /// The sweep's tick since which the body waits, to be seen whole or for the upstream's word.
+    var waitingSince = Tick.start
+    /// The body is collected only to see whether it is a large one.
+    var isWeighing = false
     var needsUpstreamFlush = false
     var needsCallerFlush = false
     /// What is known of the request under way for those who count.
@@ -52,17 +58,25 @@ final class Exchange {
     /// The request of that number waits for an upstream connection.
     func isConnecting(_ serial: UInt64) -> Bool { self.serial == serial && self.machine.phase == .connecting }
 
+    /// The request will still be here whole if its connection turns out to be stale, and may be sent twice.
+    var canSurelyBeRepeated: Bool {
+        guard let request = self.request else { return false }
+        return !request.hasBody && request.method.isIdempotent
+    }
+
     /// The caller can take more of the answer.
     var canTakeAnswer: Bool { self.caller.isWritable }
 
     /// The current request's body may be taken on.
     var wantsBody: Bool {
         switch self.machine.phase {
-        case .sending, .answering: self.upstream?.isWritable ?? false
-        case .parked, .connecting: self.kept.hasRoom
+        case .sending: self.upstream?.isWritable ?? false
+        case .parked, .connecting, .expecting: self.kept.hasRoom
         // Its end must be seen, so there is always room for one piece more.
         case .collecting: !self.kept.isOver
-        case .idle, .judging, .poisoned: false
+        // An upstream that answers before the request's end gets no more of it (RFC 9112 §9.3): the rest is the
+        // caller's lingering close.
+        case .idle, .examining, .judging, .answering, .poisoned: false
         }
     }
 }
@@ -91,7 +105,9 @@ extension Exchange {
         self.record?.route = match.route.number
         self.record?.account = match.route.plan.account
         self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
-        self.go(self.machine.begin(hasPass: hasPass, collectsBody: self.needsLength), on: match.route)
+        let needsLength = self.needsLength
+        self.isWeighing = !needsLength && hasPass && self.mustWeigh(on: match.route)
+        self.go(self.machine.begin(hasPass: hasPass, collectsBody: needsLength || self.isWeighing), on: match.route)
     }
 
     /// The upstream can't read chunks, so a body whose length is not known must be here whole before it is sent.
@@ -106,6 +122,7 @@ extension Exchange {
         case .park: self.park(route, refused: nil)
         case .collect:
             self.lastProgress = self.loop.tick
+            self.waitingSince = self.loop.tick
             if self.request?.expectsContinue == true { self.sendContinue() }
         case .fail: self.abort()
         }
@@ -118,34 +135,38 @@ extension Exchange {
             self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: true)
             self.sendBody(bytes)
-        case .answering:
-            self.lastProgress = self.loop.tick
-            self.sendBody(bytes)
-        case .parked, .connecting, .judging:
+        case .parked, .connecting, .expecting, .judging:
             self.kept.keep(bytes, isSent: false)
         case .collecting:
             self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: false)
-            guard self.kept.isOver, self.machine.failed() == .answer else { return }
+            guard self.kept.isOver else { return }
+            guard !self.isWeighing else { return self.collected() }
+            guard self.machine.failed() == .answer else { return }
             self.answer(
                 GatewayError(.lengthRequired, "a chunked body above the replay limit, for an upstream of HTTP/1.0")
             )
-        case .idle, .poisoned: break
+        case .idle, .examining, .answering, .poisoned: break
         }
     }
 
     func requestEnded() {
         self.isRequestEnded = true
         switch self.machine.phase {
-        case .sending, .answering:
+        case .sending:
             self.lastProgress = self.loop.tick
             self.endBody()
-        case .collecting:
-            guard let route = self.match?.route else { return self.abort() }
-            let hasPass = self.loop.gateway.slots[route.slot].pass != nil
-            self.go(self.machine.collected(hasPass: hasPass), on: route)
-        case .parked, .connecting, .judging, .idle, .poisoned: break
+        case .collecting: self.collected()
+        case .parked, .connecting, .expecting, .examining, .judging, .answering, .idle, .poisoned: break
         }
+    }
+
+    /// The body is whole, or enough of it is here to know that it is large.
+    func collected() {
+        guard let route = self.match?.route else { return self.abort() }
+        self.isWeighing = false
+        let hasPass = self.loop.gateway.slots[route.slot].pass != nil
+        self.go(self.machine.collected(hasPass: hasPass), on: route)
     }
 
     /// The caller's bytes are not HTTP: what it can still be told is told, then the connection closes.

@@ -7,6 +7,8 @@
 ///                   └─pass lapsed                        connecting ◀──newer pass (replay)─┘  └─no newer pass─▶ answering
 ///
 /// Where the upstream needs the body's length, `collecting` comes before `connecting` and `parked`, until the body is whole.
+/// A large body waits in `expecting`, its head out, until the upstream says that it wants it: an answer there is judged as
+/// one in `sending`, and costs no upload. An answer whose body must be looked at is `examined` before it is judged.
 /// From every state but `idle` an own answer or the caller's leaving goes to `idle`. Each event returns what must be
 /// done about it, once; what is not possible in a state poisons the machine, and the shell closes both sides.
 package struct ExchangeMachine: ~Copyable {
@@ -16,7 +18,11 @@ package struct ExchangeMachine: ~Copyable {
         case collecting
         case parked(Attempts)
         case connecting(Attempts)
+        /// The head is out with `Expect: 100-continue`; the body waits for the word to go on.
+        case expecting(Attempts, isReused: Bool)
         case sending(Attempts, isReused: Bool)
+        /// An answer is read whole, because its body may say that the token is dead.
+        case examining(Attempts)
         /// A dead token's answer is held back while the account is refreshed.
         case judging(Attempts, isHeldAnswerLost: Bool)
         case answering
@@ -24,7 +30,9 @@ package struct ExchangeMachine: ~Copyable {
     }
 
     /// Where the exchange stands, for those who feed it and for the sweep.
-    package enum Phase: Sendable { case idle, collecting, parked, connecting, sending, judging, answering, poisoned }
+    package enum Phase: Sendable {
+        case idle, collecting, parked, connecting, expecting, sending, examining, judging, answering, poisoned
+    }
 
     private var state = State.idle
 
@@ -36,7 +44,9 @@ package struct ExchangeMachine: ~Copyable {
         case .collecting: .collecting
         case .parked: .parked
         case .connecting: .connecting
+        case .expecting: .expecting
         case .sending: .sending
+        case .examining: .examining
         case .judging: .judging
         case .answering: .answering
         case .poisoned: .poisoned
@@ -90,7 +100,7 @@ extension ExchangeMachine {
             attempts.isReplay = true
             self.state = .connecting(attempts)
             return .replay
-        case .idle, .collecting, .connecting, .sending, .answering, .poisoned:
+        case .idle, .collecting, .connecting, .expecting, .sending, .examining, .answering, .poisoned:
             return .ignore
         }
     }
@@ -103,7 +113,7 @@ extension ExchangeMachine {
         case .collecting, .parked, .judging, .connecting:
             self.state = .idle
             return .answer
-        case .idle, .sending, .answering, .poisoned:
+        case .idle, .expecting, .sending, .examining, .answering, .poisoned:
             return .ignore
         }
     }
@@ -123,11 +133,22 @@ extension ExchangeMachine {
     }
 
     /// The authorized head was handed to a connection.
-    package mutating func sent(onReused isReused: Bool) {
+    ///
+    /// - Parameter expects: it says `Expect: 100-continue`, and the body waits.
+    package mutating func sent(onReused isReused: Bool, expects: Bool = false) {
         guard case .connecting(let attempts) = self.state else {
             return self.poison(())
         }
+        self.state = expects ? .expecting(attempts, isReused: isReused) : .sending(attempts, isReused: isReused)
+    }
+
+    package enum Continued: Equatable, Sendable { case sendBody, ignore }
+
+    /// The upstream wants the body, or has had its time to say so.
+    package mutating func continued() -> Continued {
+        guard case .expecting(let attempts, let isReused) = self.state else { return .ignore }
         self.state = .sending(attempts, isReused: isReused)
+        return .sendBody
     }
 }
 
@@ -141,10 +162,13 @@ extension ExchangeMachine {
         /// All of the request's body that was taken is still there to be sent again, and nothing of an answer has gone
         /// to the caller.
         package var isRepeatable: Bool
+        /// It is a 417.
+        package var refusesExpectation: Bool
 
-        package init(isDeadToken: Bool, isRepeatable: Bool) {
+        package init(isDeadToken: Bool, isRepeatable: Bool, refusesExpectation: Bool = false) {
             self.isDeadToken = isDeadToken
             self.isRepeatable = isRepeatable
+            self.refusesExpectation = refusesExpectation
         }
     }
 
@@ -156,12 +180,43 @@ extension ExchangeMachine {
         case hold
         /// It goes on, since the request can't be sent again; the next one shall find a fresh token.
         case passAndRefresh
+        /// Throw it away, and send the request again as it is, but without the expectation.
+        case sendAgain
         case fail
+    }
+
+    package enum Examined: Equatable, Sendable { case read, fail }
+
+    /// An answer's head has come that can't be judged before its body.
+    package mutating func examined() -> Examined {
+        switch self.state {
+        case .expecting(let attempts, _), .sending(let attempts, _):
+            self.state = .examining(attempts)
+            return .read
+        case .idle, .collecting, .parked, .connecting, .examining, .judging, .answering, .poisoned:
+            return self.poison(.fail)
+        }
     }
 
     /// An answer's head has come; interim ones (1xx) are none of the machine's business.
     package mutating func answered(_ answer: Answer) -> Answered {
-        guard case .sending(let attempts, _) = self.state else { return self.poison(.fail) }
+        switch self.state {
+        case .expecting(var attempts, _):
+            // The expectation was the gateway's own: what becomes of it is nothing to the caller.
+            guard answer.refusesExpectation, answer.isRepeatable, !attempts.hasDroppedExpectation else {
+                return self.judged(answer, attempts)
+            }
+            attempts.hasDroppedExpectation = true
+            self.state = .connecting(attempts)
+            return .sendAgain
+        case .sending(let attempts, _), .examining(let attempts):
+            return self.judged(answer, attempts)
+        case .idle, .collecting, .parked, .connecting, .judging, .answering, .poisoned:
+            return self.poison(.fail)
+        }
+    }
+
+    private mutating func judged(_ answer: Answer, _ attempts: Attempts) -> Answered {
         if answer.isDeadToken, !attempts.isReplay, answer.isRepeatable {
             self.state = .judging(attempts, isHeldAnswerLost: false)
             return .hold
@@ -182,10 +237,11 @@ extension ExchangeMachine {
 
     /// The upstream connection is gone before the answer's end.
     ///
-    /// - Parameter mayRepeat: the method is idempotent, the body kept, and no byte of an answer came.
+    /// - Parameter mayRepeat: no byte of an answer came, the body is kept, and the method is idempotent or nothing of the
+    ///   request was flushed.
     package mutating func upstreamLost(mayRepeat: Bool) -> Lost {
         switch self.state {
-        case .sending(var attempts, let isReused):
+        case .expecting(var attempts, let isReused), .sending(var attempts, let isReused):
             guard isReused, mayRepeat, !attempts.isRetry else {
                 self.state = .idle
                 return .answerReset
@@ -193,6 +249,10 @@ extension ExchangeMachine {
             attempts.isRetry = true
             self.state = .connecting(attempts)
             return .retry
+        case .examining:
+            // Nothing of it has gone to the caller.
+            self.state = .idle
+            return .answerReset
         case .judging(let attempts, _):
             self.state = .judging(attempts, isHeldAnswerLost: true)
             return .ignore
@@ -218,7 +278,7 @@ extension ExchangeMachine {
     /// - Returns: whether the caller can still be told; else its connection must be aborted.
     package mutating func upstreamFailed() -> Bool {
         switch self.state {
-        case .collecting, .sending, .connecting, .parked, .judging:
+        case .collecting, .parked, .connecting, .expecting, .sending, .examining, .judging:
             self.state = .idle
             return true
         case .idle, .answering, .poisoned:

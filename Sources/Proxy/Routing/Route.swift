@@ -35,7 +35,8 @@ package final class Route: Sendable {
             path: upstream.path,
             host: upstream.authority,
             via: plan.via,
-            injectedName: plan.injection.header
+            injectedName: plan.injection.header,
+            asksForIdentity: plan.retryOn.contains { $0.body != nil }
         )
         self.targets = AnswerTargets(
             scheme: upstream.tls == nil ? "http" : "https",

@@ -14,6 +14,8 @@ package struct RoutePlan: Sendable {
     package var injection: Injection
     /// Bodies up to this many bytes are kept, so that they can be sent again after a dead token.
     package var replayBodyLimit: Int
+    /// Answers that say that the token is dead, besides the 401 that does.
+    package var retryOn: [DeadTokenSign]
     package var timeouts: Timeouts
     /// Upstream connections per event loop.
     package var maxConnections: Int
@@ -72,6 +74,7 @@ package struct RoutePlan: Sendable {
         strip: Bool = true,
         injection: Injection = Injection(),
         replayBodyLimit: Int = 64 << 10,
+        retryOn: [DeadTokenSign] = [],
         timeouts: Timeouts = Timeouts(),
         maxConnections: Int = 1_024,
         via: Bool = true
@@ -84,6 +87,7 @@ package struct RoutePlan: Sendable {
         self.strip = strip
         self.injection = injection
         self.replayBodyLimit = replayBodyLimit
+        self.retryOn = retryOn
         self.timeouts = timeouts
         self.maxConnections = maxConnections
         self.via = via

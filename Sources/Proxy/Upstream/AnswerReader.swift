@@ -20,6 +20,9 @@ package struct AnswerReader {
     private var isInBody = false
     /// The answer lets the connection serve another request.
     private var keepsAlive = false
+    /// How long the upstream keeps the connection when no request comes, less a second for the way: a request must not
+    /// leave while the end is coming. `nil` where it does not say.
+    package private(set) var idleTime: Duration?
     /// A byte of an answer has come.
     package private(set) var hasBegun = false
 
@@ -58,7 +61,9 @@ package struct AnswerReader {
         guard let head = try self.parser.next(&self.buffer, answering: self.method) else { return .needsMore }
         if !head.isInterim {
             self.decoder = BodyDecoder(head.body)
-            self.keepsAlive = head.keepsAlive
+            let timeout = head.keepAliveTimeout
+            self.idleTime = timeout.map { .seconds($0 - 1) }
+            self.keepsAlive = head.keepsAlive && timeout ?? .max > 1
             self.isInBody = true
         }
         return .head(head)

@@ -1,24 +1,73 @@
-import Dispatch
-import NIOCore
+package import NIOCore
 import NIOPosix
 import NIOSSL
 
 /// Makes an event loop's connections to one origin: the name looked up anew, both families tried 250 ms apart (RFC 8305),
-/// and TLS settled, all within the origin's connect timeout.
-struct UpstreamDialer {
+/// and TLS settled, all within the origin's connect timeout. Where TLS fails at one of a name's addresses the others are
+/// tried: one of several machines may have been forgotten when a certificate was changed.
+package struct UpstreamDialer: Sendable {
     private let origin: UpstreamOrigin
     private let eventLoop: any EventLoop
-    private let lookups = DispatchQueue(label: "martlet.proxy.lookups")
+    private let lookups: NameLookups
 
     init(_ origin: UpstreamOrigin, on eventLoop: any EventLoop) {
         self.origin = origin
         self.eventLoop = eventLoop
+        self.lookups = NameLookups(host: origin.host, port: origin.port)
+    }
+
+    /// - Parameter lookups: of the host of the plan's upstream.
+    package init(_ plan: RoutePlan, on eventLoop: any EventLoop, lookups: NameLookups) {
+        self.origin = UpstreamOrigin(plan)
+        self.eventLoop = eventLoop
+        self.lookups = lookups
     }
 
     /// - Returns: a connection that bytes of a request may be written to.
-    func dial() -> EventLoopFuture<any Channel> {
+    package func dial() -> EventLoopFuture<any Channel> {
         let deadline = NIODeadline.now() + TimeAmount(self.origin.connectTimeout)
-        let connected = self.connect(self.bootstrap)
+        if let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port) {
+            return self.secured(self.bootstrap(until: deadline).connect(to: address), until: deadline)
+        }
+        let resolver = NameResolver(self.lookups, on: self.eventLoop)
+        let connected = self.connect(resolver, until: deadline)
+        guard self.origin.tls != nil else { return connected }
+        return connected.flatMap { channel in
+            let address = channel.remoteAddress
+            return Self.shakeHands(channel, until: deadline).flatMapError { error in
+                resolver.addresses.flatMap { addresses in
+                    self.dial(addresses.filter { $0 != address }, after: error, until: deadline)
+                }
+            }
+        }
+    }
+
+    /// The next of a name's addresses, after TLS has failed at another.
+    ///
+    /// - Parameter error: of the first. It is what the operator should know: that the others fail too says no more.
+    private func dial(
+        _ addresses: [SocketAddress],
+        after error: any Error,
+        until deadline: NIODeadline
+    ) -> EventLoopFuture<any Channel> {
+        guard !addresses.isEmpty, NIODeadline.now() < deadline else {
+            return self.eventLoop.makeFailedFuture(error)
+        }
+        let known = KnownAddresses(addresses: addresses, eventLoop: self.eventLoop)
+        return self.connect(known, until: deadline)
+            .flatMapErrorThrowing { _ -> any Channel in throw error }
+            .flatMap { channel in
+                let address = channel.remoteAddress
+                return Self.shakeHands(channel, until: deadline).flatMapError { _ in
+                    self.dial(addresses.filter { $0 != address }, after: error, until: deadline)
+                }
+            }
+    }
+
+    private func secured(
+        _ connected: EventLoopFuture<any Channel>,
+        until deadline: NIODeadline
+    ) -> EventLoopFuture<any Channel> {
         guard self.origin.tls != nil else { return connected }
         return connected.flatMap { Self.shakeHands($0, until: deadline) }
     }
@@ -39,10 +88,10 @@ struct UpstreamDialer {
         }
     }
 
-    private var bootstrap: ClientBootstrap {
+    private func bootstrap(until deadline: NIODeadline) -> ClientBootstrap {
         let origin = self.origin
         return ClientBootstrap(group: self.eventLoop)
-            .connectTimeout(TimeAmount(origin.connectTimeout))
+            .connectTimeout(deadline - NIODeadline.now())
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
@@ -60,14 +109,11 @@ struct UpstreamDialer {
             }
     }
 
-    private func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
-        if let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port) {
-            return bootstrap.connect(to: address)
-        }
-        return
-            bootstrap
-            .resolver(NameResolver(on: self.eventLoop, queue: self.lookups))
-            .connect(host: self.origin.host, port: self.origin.port)
+    private func connect(
+        _ resolver: any Resolver & Sendable,
+        until deadline: NIODeadline
+    ) -> EventLoopFuture<any Channel> {
+        self.bootstrap(until: deadline).resolver(resolver).connect(host: self.origin.host, port: self.origin.port)
     }
 }
 

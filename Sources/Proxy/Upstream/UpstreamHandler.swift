@@ -1,6 +1,10 @@
 import HTTPWire
 import NIOCore
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 /// A connection to an upstream: takes answers off its bytes and hands them to the exchange that uses it.
 ///
 /// Reads stop while the caller can't take more, and while an answer is held back.
@@ -35,6 +39,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private(set) var isReused = false
     /// The sweep's tick at which it became idle.
     private(set) var idleSince = Tick.start
+    /// Something of the request that is out has gone to the kernel.
+    private var hasFlushed = false
 
     var isOpen: Bool {
         switch self.state {
@@ -83,7 +89,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
             exchange.answerEnded(nil, isReusable: false)
             exchange.flush()
         } else {
-            exchange.upstreamLost(beforeAnyByte: !self.reader.hasBegun)
+            exchange.upstreamLost(beforeAnyByte: !self.reader.hasBegun, beforeAnyFlush: !self.hasFlushed)
         }
     }
 
@@ -155,6 +161,7 @@ extension UpstreamHandler {
     func begin(_ exchange: Exchange, method: HTTPMethod) {
         self.exchange = exchange
         self.reader.begin(method)
+        self.hasFlushed = false
         self.state = .answering
     }
 
@@ -163,13 +170,15 @@ extension UpstreamHandler {
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
+    /// A connection that turns out to be dead at its first write ends within this call: nothing has gone then.
     func flush(on loop: GatewayLoop) {
-        // A write may come back here by the channel's end, so nothing of the loop is held meanwhile.
+        // It may come back here by the channel's end, so nothing of the loop is held meanwhile.
         if let bytes = self.outbox.take(&loop.requestHeads) {
             self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
         } else {
             self.context?.flush()
         }
+        self.hasFlushed = true
     }
 
     /// The answer whose head has just come waits for a decision.
@@ -242,6 +251,22 @@ extension UpstreamHandler {
 // MARK: - For the pool
 
 extension UpstreamHandler {
+    /// How long it may be idle; `nil` where the upstream does not say.
+    var idleTime: Duration? { self.reader.idleTime }
+
+    /// The upstream has ended the connection, or has said something unasked: bytes or an end wait to be read. Costs a
+    /// system call.
+    var isStale: Bool {
+        guard let context = self.context else { return true }
+        let operations = context.channel.pipeline.syncOperations
+        let peeked = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            var byte: UInt8 = 0
+            let count = unsafe recv(socket, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
+            return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+        }
+        return peeked != true
+    }
+
     /// It is connected, and counts from now on.
     func join(_ pool: UpstreamPool) {
         self.pool = pool

@@ -19,6 +19,7 @@ final class UpstreamPool {
     private var isServing = false
     /// When the last answer came, if it was one of HTTP/1.0.
     private var sawHTTP10: Tick?
+    private var expectations = Expectations()
 
     /// A request's place in the queue.
     private struct Place {
@@ -47,12 +48,36 @@ final class UpstreamPool {
         self.sawHTTP10 = minorVersion == 0 ? self.tick : nil
     }
 
+    /// The upstream may be asked before a large body is sent to it with `token`, a slot's.
+    func mayExpect(_ token: TokenMark, slot: Int) -> Bool {
+        !self.speaksHTTP10 && self.expectations.mayExpect(token, slot: slot, at: self.tick)
+    }
+
+    /// The upstream has answered 417, or has not answered at all when it was asked.
+    func refusedExpectation() {
+        self.expectations.refused(at: self.tick)
+    }
+
+    /// The upstream has answered a request with that token otherwise than that it is dead.
+    func took(_ token: TokenMark, slot: Int) {
+        self.expectations.took(token, slot: slot, at: self.tick)
+    }
+
+    /// The upstream calls that token dead.
+    func refused(_ token: TokenMark, slot: Int) {
+        self.expectations.forget(token, slot: slot)
+    }
+
     /// Gives `exchange` a connection by ``Exchange/connected(_:)``, now if an idle one is there.
     ///
     /// - Parameter fresh: an idle one won't do: the last that was tried was stale.
     func acquire(for exchange: Exchange, fresh: Bool) {
         while !fresh, let upstream = self.idle.popLast() {
             guard upstream.isOpen else { continue }
+            if self.mustLook(at: upstream, for: exchange), upstream.isStale {
+                upstream.close()
+                continue
+            }
             if !exchange.connected(upstream) { self.released(upstream) }
             return
         }
@@ -61,6 +86,15 @@ final class UpstreamPool {
             return
         }
         self.dial(for: Place(exchange: exchange, serial: exchange.serial))
+    }
+
+    /// The end of an idle connection comes as an event, and mostly has come before a request does: the selector reports
+    /// both in one go. It can be missed only when it arrives in the same turn of the loop as the request, behind it. That
+    /// is a matter of microseconds, unless the loop has stood still while the upstream's own idle time ran out, and a
+    /// request that can be sent again mends it. So looking, which costs a system call, is for requests that can't, and for
+    /// connections that have been idle for a tick of the sweep: in a pool under load nothing is looked at twice.
+    private func mustLook(at upstream: UpstreamHandler, for exchange: Exchange) -> Bool {
+        upstream.idleSince != self.tick || !exchange.canSurelyBeRepeated
     }
 
     private func dial(for place: Place) {
@@ -129,8 +163,9 @@ final class UpstreamPool {
     func sweep() {
         // Those who left would be met only when a connection becomes free, and that may take long.
         if !self.waiting.isEmpty { self.waiting.removeAll { $0.isLeft } }
-        for upstream in self.idle where self.tick.duration(since: upstream.idleSince) > Self.idleTimeout {
-            upstream.close()
+        for upstream in self.idle {
+            let limit = min(Self.idleTimeout, upstream.idleTime ?? Self.idleTimeout)
+            if self.tick.duration(since: upstream.idleSince) > limit { upstream.close() }
         }
     }
 

@@ -5,9 +5,8 @@ enum RouteKey: String, Vocabulary {
     case name, match, upstream, account, strip, inject, replay, timeouts, via
     case maximumConnections = "max_connections"
     case allowCleartext = "allow_cleartext"
+    case retryOn = "retry_on"
     case upstreamTLS = "upstream_tls"
-
-    static let later = ["retry_on"]
 }
 
 /// The keys of a route's `match`.
@@ -48,6 +47,7 @@ extension RouteSettings {
                 strip: rest.strip,
                 injection: rest.injection,
                 replayBodyLimit: rest.replayBodyLimit,
+                retryOn: rest.retryOn,
                 timeouts: rest.timeouts,
                 maximumConnections: rest.maximumConnections,
                 via: rest.via,
@@ -61,6 +61,7 @@ extension RouteSettings {
         let strip: Bool
         let injection: InjectionSettings
         let replayBodyLimit: Int
+        let retryOn: [RetrySign]
         let timeouts: RouteTimeouts
         let maximumConnections: Int
         let via: Bool
@@ -72,6 +73,7 @@ extension RouteSettings {
             self.replayBodyLimit =
                 section.section(.replay, of: ReplayKey.self).read(.bodyLimit) { $0.size(in: 0...(64 << 20)) } ?? 64
                 << 10
+            self.retryOn = section.read(.retryOn) { RetrySign.list($0) } ?? []
             self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
             self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
             self.via = section.read(.via) { $0.flag() } ?? true

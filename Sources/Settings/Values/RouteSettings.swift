@@ -12,6 +12,8 @@ package struct RouteSettings: Equatable, Sendable {
     package let injection: InjectionSettings
     /// The largest body that is kept to be sent again after a dead token, in bytes; 0: none.
     package let replayBodyLimit: Int
+    /// What says that a token is dead, besides a 401 that does.
+    package let retryOn: [RetrySign]
     package let timeouts: RouteTimeouts
     /// Connections to the upstream per event loop.
     package let maximumConnections: Int

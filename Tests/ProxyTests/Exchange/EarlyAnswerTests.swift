@@ -48,7 +48,8 @@ import Testing
         }
     }
 
-    @Test func `an upload that goes on while it is answered still arrives`() async throws {
+    @Test func `an upload stops where its answer begins, however long that is, and both connections end`() async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -59,10 +60,26 @@ import Testing
             #expect(try await caller.head()["Connection"] == "close")
             #expect(String(buffer: try await caller.bytes(5)) == "HELLO")
             try await caller.send("world")
-            #expect(String(buffer: try await upstream.bytes(5)) == "world")
+            try await rig.settle()
             try await upstream.send("WORLD")
             #expect(String(buffer: try await caller.bytes(5)) == "WORLD")
             #expect(try await caller.ending() == .clean)
+            #expect(try await upstream.rest().bytes.readableBytes == 0)
+        }
+    }
+
+    @Test func `a request behind an upload that was answered early is not taken`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await caller.head().status == 200)
+            try await caller.send("loGET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await caller.ending() == .clean)
+            #expect(String(buffer: try await upstream.rest().bytes) == "hel")
+            #expect(rig.upstream.connections == 1)
         }
     }
 }

@@ -25,6 +25,9 @@ import Testing
     private static let parked: [MachineEvent] = [.begin(hasPass: false)]
     private static let connecting: [MachineEvent] = [.begin(hasPass: true)]
     private static let sending = connecting + [.sent(onReused: false)]
+    private static let expecting = connecting + [.sentExpecting(onReused: false)]
+    private static let expectingReused = connecting + [.sentExpecting(onReused: true)]
+    private static let examining = sending + [.examined]
     private static let sendingReused = connecting + [.sent(onReused: true)]
     private static let judging = sending + [.answered(isDeadToken: true, isRepeatable: true)]
     private static let judgingLost = judging + [.lost(mayRepeat: false)]
@@ -52,6 +55,8 @@ import Testing
         Row(judging, .passArrived(isNewer: false), "passHeldAnswer", .answering),
         Row(judgingLost, .passArrived(isNewer: true), "replay", .connecting),
         Row(judgingLost, .passArrived(isNewer: false), "answerReset", .idle),
+        Row(expecting, .passArrived(isNewer: true), "ignore", .expecting),
+        Row(examining, .passArrived(isNewer: true), "ignore", .examining),
         Row(answering, .passArrived(isNewer: true), "ignore", .answering),
     ]
 
@@ -63,7 +68,11 @@ import Testing
         Row(sending, .failed, "ignore", .sending),
         Row(judging, .failed, "answer", .idle),
         Row(judgingLost, .failed, "answer", .idle),
+        Row(expecting, .failed, "ignore", .expecting),
+        Row(examining, .failed, "ignore", .examining),
         Row(answering, .failed, "ignore", .answering),
+        Row(expecting, .upstreamFailed, "answer", .idle),
+        Row(examining, .upstreamFailed, "answer", .idle),
         Row([], .upstreamFailed, "abort", .idle),
         Row(collecting, .upstreamFailed, "answer", .idle),
         Row(parked, .upstreamFailed, "answer", .idle),
@@ -78,6 +87,17 @@ import Testing
         Row(connecting, .sent(onReused: false), "()", .sending),
         Row(connecting, .lapsed, "park", .parked),
         Row(replaying, .lapsed, "park", .parked),
+        Row(connecting, .sentExpecting(onReused: true), "()", .expecting),
+        Row(connecting, .sentExpecting(onReused: false), "()", .expecting),
+        Row(expecting, .continued, "sendBody", .sending),
+        Row([], .continued, "ignore", .idle),
+        Row(collecting, .continued, "ignore", .collecting),
+        Row(parked, .continued, "ignore", .parked),
+        Row(connecting, .continued, "ignore", .connecting),
+        Row(sending, .continued, "ignore", .sending),
+        Row(examining, .continued, "ignore", .examining),
+        Row(judging, .continued, "ignore", .judging),
+        Row(answering, .continued, "ignore", .answering),
     ]
 
     static let answers: [Row] = [
@@ -105,6 +125,30 @@ import Testing
         ),
         Row(retrying + [.sent(onReused: false)], .answered(isDeadToken: true, isRepeatable: true), "hold", .judging),
         Row(answering, .ended, "finish", .idle),
+        Row(sending, .examined, "read", .examining),
+        Row(expecting, .examined, "read", .examining),
+        Row(examining, .answered(isDeadToken: false, isRepeatable: true), "pass", .answering),
+        Row(examining, .answered(isDeadToken: true, isRepeatable: true), "hold", .judging),
+        Row(examining, .answered(isDeadToken: true, isRepeatable: false), "passAndRefresh", .answering),
+        Row(
+            replaying + [.sent(onReused: false), .examined],
+            .answered(isDeadToken: true, isRepeatable: true),
+            "passMarkedReplayed",
+            .answering
+        ),
+        Row(expecting, .answered(isDeadToken: false, isRepeatable: true), "pass", .answering),
+        Row(expecting, .answered(isDeadToken: true, isRepeatable: true), "hold", .judging),
+        Row(expecting, .answered(isDeadToken: true, isRepeatable: false), "passAndRefresh", .answering),
+        Row(expecting, .expectationRefused(isRepeatable: true), "sendAgain", .connecting),
+        Row(expecting, .expectationRefused(isRepeatable: false), "pass", .answering),
+        Row(
+            expecting + [.expectationRefused(isRepeatable: true), .sentExpecting(onReused: false)],
+            .expectationRefused(isRepeatable: true),
+            "pass",
+            .answering
+        ),
+        Row(expecting + [.continued], .expectationRefused(isRepeatable: true), "pass", .answering),
+        Row(sending, .expectationRefused(isRepeatable: true), "pass", .answering),
     ]
 
     static let losses: [Row] = [
@@ -120,10 +164,14 @@ import Testing
         Row(judging, .lost(mayRepeat: true), "ignore", .judging),
         Row(judgingLost, .lost(mayRepeat: true), "ignore", .judging),
         Row(answering, .lost(mayRepeat: true), "abortCaller", .idle),
+        Row(expectingReused, .lost(mayRepeat: true), "retry", .connecting),
+        Row(expectingReused, .lost(mayRepeat: false), "answerReset", .idle),
+        Row(expecting, .lost(mayRepeat: true), "answerReset", .idle),
+        Row(examining, .lost(mayRepeat: false), "answerReset", .idle),
     ]
 
     static let leavings: [Row] = [
-        [], collecting, parked, connecting, sending, judging, judgingLost, answering,
+        [], collecting, parked, connecting, expecting, sending, examining, judging, judgingLost, answering,
     ].map { way in
         Row(way, .abandoned, "()", .idle)
     }
@@ -150,7 +198,7 @@ import Testing
             told.insert("\(machine.phase) \(Self.kind(row.event))")
         }
         for phase: ExchangeMachine.Phase in [
-            .idle, .collecting, .parked, .connecting, .sending, .judging, .answering,
+            .idle, .collecting, .parked, .connecting, .expecting, .sending, .examining, .judging, .answering,
         ] {
             for event in MachineEvent.allCases where event.isPossible(in: phase) {
                 #expect(told.contains("\(phase) \(Self.kind(event))"))
@@ -238,6 +286,7 @@ import Testing
             #expect(isOver == isIdle, "\(event.name) in \(phase): \(action)")
             #expect(spent["replay", default: 0] <= 1)
             #expect(spent["retry", default: 0] <= 1)
+            #expect(spent["sendAgain", default: 0] <= 1)
             #expect(spent["park", default: 0] <= 4)
         }
         #expect(begun > 1)

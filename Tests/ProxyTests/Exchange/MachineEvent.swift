@@ -9,7 +9,11 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     case failed
     case lapsed
     case sent(onReused: Bool)
+    case sentExpecting(onReused: Bool)
+    case continued
     case answered(isDeadToken: Bool, isRepeatable: Bool)
+    case expectationRefused(isRepeatable: Bool)
+    case examined
     case lost(mayRepeat: Bool)
     case ended
     case upstreamFailed
@@ -21,7 +25,9 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         .failed,
         .lapsed, .sent(onReused: true), .sent(onReused: false), .answered(isDeadToken: true, isRepeatable: true),
         .answered(isDeadToken: true, isRepeatable: false), .answered(isDeadToken: false, isRepeatable: true),
-        .answered(isDeadToken: false, isRepeatable: false), .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
+        .answered(isDeadToken: false, isRepeatable: false), .sentExpecting(onReused: true),
+        .sentExpecting(onReused: false), .continued, .expectationRefused(isRepeatable: true),
+        .expectationRefused(isRepeatable: false), .examined, .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
         .upstreamFailed, .abandoned,
     ]
 
@@ -37,6 +43,11 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .failed: "\(machine.failed())"
         case .lapsed: "\(machine.lapsed())"
         case .sent(let isReused): "\(machine.sent(onReused: isReused))"
+        case .sentExpecting(let isReused): "\(machine.sent(onReused: isReused, expects: true))"
+        case .continued: "\(machine.continued())"
+        case .expectationRefused(let isRepeatable):
+            "\(machine.answered(.init(isDeadToken: false, isRepeatable: isRepeatable, refusesExpectation: true)))"
+        case .examined: "\(machine.examined())"
         case .answered(let isDeadToken, let isRepeatable):
             "\(machine.answered(.init(isDeadToken: isDeadToken, isRepeatable: isRepeatable)))"
         case .lost(let mayRepeat): "\(machine.upstreamLost(mayRepeat: mayRepeat))"
@@ -51,10 +62,11 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         switch self {
         case .begin, .beginCollecting: phase == .idle
         case .collected: phase == .collecting
-        case .lapsed, .sent: phase == .connecting
-        case .answered: phase == .sending
+        case .lapsed, .sent, .sentExpecting: phase == .connecting
+        case .answered: phase == .sending || phase == .expecting || phase == .examining
+        case .expectationRefused, .examined: phase == .sending || phase == .expecting
         case .ended: phase == .answering
-        case .passArrived, .failed, .lost, .upstreamFailed, .abandoned: phase != .poisoned
+        case .passArrived, .failed, .continued, .lost, .upstreamFailed, .abandoned: phase != .poisoned
         }
     }
 
@@ -68,6 +80,11 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .failed: "no pass or no connection"
         case .lapsed: "pass lapsed"
         case .sent(let isReused): isReused ? "sent on a reused connection" : "sent on a new connection"
+        case .sentExpecting(let isReused):
+            isReused ? "sent on a reused connection, asking" : "sent on a new connection, asking"
+        case .continued: "go on"
+        case .expectationRefused(let isRepeatable): isRepeatable ? "417" : "417, not repeatable"
+        case .examined: "an answer to look at"
         case .answered(let isDead, let isRepeatable):
             (isDead ? "dead token" : "answer") + (isRepeatable ? ", repeatable" : ", not repeatable")
         case .lost(let mayRepeat): mayRepeat ? "lost, may repeat" : "lost"

@@ -43,6 +43,9 @@ final class ScriptedPasses: PassSource {
     let questions = Mailbox<Question>()
     /// Tokens that requests have carried.
     let used = Mailbox<TokenMark>()
+    /// Runs on the event loop when a request has just taken a connection and carries a token for the first time: while
+    /// it runs, that loop stands still.
+    let whileUsing = Mutex<(@Sendable () -> Void)?>(nil)
     /// Tokens that an upstream took.
     let accepted = Mailbox<TokenMark>()
 
@@ -68,6 +71,7 @@ final class ScriptedPasses: PassSource {
     }
 
     func used(_ token: TokenMark, of account: AccountID) {
+        self.whileUsing.withLock { $0 }?()
         self.used.put(token)
     }
 

@@ -1,5 +1,7 @@
+import Dispatch
 import NIOCore
 import Proxy
+import Synchronization
 import Testing
 import TokenModel
 
@@ -123,6 +125,90 @@ import TokenModel
         }
     }
 
+    /// What an upstream does to its end of a connection while the gateway's loop stands still.
+    enum Mischief: String, CaseIterable, Sendable { case ends, resets, speaks }
+
+    @Test(arguments: ["GET", "POST"], Mischief.allCases)
+    func `a connection whose end waits unread behind the request's own bytes is not used`(
+        method: String,
+        mischief: Mischief
+    ) async throws {
+        try await withRig { rig in
+            // Given two idle connections
+            let (caller, idle) = try await self.reused(rig)
+            let (other, taken) = try await self.both(rig, caller, idle)
+            // One that has been idle for a while is looked at whatever the method.
+            if method == "GET" { try await Task.sleep(for: Tick.period * 3) }
+            // When the loop stands still behind a request that takes one of them
+            let stalled = SentFlag()
+            let mayGoOn = DispatchSemaphore(value: 0)
+            defer { mayGoOn.signal() }
+            rig.passes.whileUsing.withLock {
+                $0 = {
+                    stalled.set()
+                    mayGoOn.wait()
+                }
+            }
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await other.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await eventually("a loop that stands still") { stalled.isSet }
+            rig.passes.whileUsing.withLock { $0 = nil }
+            // and a request comes, and behind it the other's end
+            let body = method == "POST" ? "hello".framed(false) : "\r\n"
+            try await caller.send("\(method) /acme/late HTTP/1.1\r\nHost: a\r\n\(body)")
+            switch mischief {
+            case .ends: try await idle.finish()
+            case .resets: try await idle.reset()
+            case .speaks: try await idle.send("HTTP/1.1 408 Too Late\r\nContent-Length: 0\r\n\r\n")
+            }
+            mayGoOn.signal()
+            // Then the request goes by a new one
+            _ = try await taken.head()
+            let fresh = try await rig.upstream.accept()
+            #expect(try await fresh.request().head.request == "\(method) /v2/late")
+            try await fresh.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+            #expect(rig.upstream.connections == 3)
+        }
+    }
+
+    /// Another caller, with a connection that is idle beside `upstream` and will be taken before it.
+    private func both(_ rig: Rig, _ caller: Peer, _ upstream: Peer) async throws -> (caller: Peer, upstream: Peer) {
+        try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = try await upstream.head()
+        let other = try await rig.caller()
+        try await other.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        let second = try await rig.upstream.accept()
+        _ = try await second.head()
+        try await upstream.send(Self.ok)
+        _ = try await caller.answer()
+        try await second.send(Self.ok)
+        _ = try await other.answer()
+        return (other, second)
+    }
+
+    @Test func `a connection is given up before the upstream's own idle time is over`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let start = ContinuousClock.now
+            try await upstream.send("HTTP/1.1 200 OK\r\nKeep-Alive: max=5, timeout=3\r\nContent-Length: 2\r\n\r\nok")
+            _ = try await caller.answer()
+            // It is used until then.
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 2\r\n\r\nok")
+            _ = try await caller.answer()
+            #expect(try await upstream.ending() == .clean)
+            #expect(ContinuousClock.now - start > .milliseconds(750))
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await rig.upstream.accept().head()
+        }
+    }
+
     @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "x"])
     func `a connection that speaks unasked is thrown away`(bytes: String) async throws {
         try await withRig { rig in
@@ -137,6 +223,8 @@ import TokenModel
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=0\r\nContent-Length: 2\r\n\r\nok",
     ])
     func `a connection that is not clean behind its answer is not used again`(answer: String) async throws {
         try await withRig { rig in

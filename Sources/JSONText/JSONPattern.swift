@@ -1,0 +1,86 @@
+/// What a JSON text must hold: of an object only what is named here, of all else exactly this.
+package indirect enum JSONPattern: Hashable, Sendable {
+    case null
+    case flag(Bool)
+    case number(Double)
+    case text(String)
+    /// Members by name, in any order; others may stand beside them.
+    case object([String: JSONPattern])
+}
+
+extension JSONPattern {
+    /// Whether `bytes` are one JSON text (RFC 8259) that holds this. What is malformed holds nothing.
+    package func matches(_ bytes: Span<UInt8>) -> Bool {
+        var scanner = JSONScanner(at: 0)
+        do throws(JSONScanFault) {
+            scanner.skipSpace(bytes)
+            let isMatch = try self.matches(bytes, &scanner, depth: 0)
+            scanner.skipSpace(bytes)
+            return isMatch && scanner.position == bytes.count
+        } catch {
+            return false
+        }
+    }
+
+    /// Reads one value to its end, whether it matches or not.
+    private func matches(
+        _ bytes: Span<UInt8>,
+        _ scanner: inout JSONScanner,
+        depth: Int
+    ) throws(JSONScanFault) -> Bool {
+        let first = scanner.peek(bytes)
+        switch self {
+        case .object(let members) where first == UInt8(ascii: "{"):
+            return try Self.holds(members, bytes, &scanner, depth: depth + 1)
+        case .text(let text) where first == UInt8(ascii: "\""):
+            return try scanner.string(bytes) == Array(text.utf8)
+        case .number(let number) where first == UInt8(ascii: "-") || first.map(Self.isDigit) == true:
+            return try scanner.number(bytes) == number
+        default:
+            try scanner.skipValue(bytes, depth: depth)
+        }
+        return switch self {
+        case .null: first == UInt8(ascii: "n")
+        case .flag(true): first == UInt8(ascii: "t")
+        case .flag(false): first == UInt8(ascii: "f")
+        case .number, .text, .object: false
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    /// Of a name that comes twice the last counts, as most readers take it.
+    private static func holds(
+        _ members: [String: JSONPattern],
+        _ bytes: Span<UInt8>,
+        _ scanner: inout JSONScanner,
+        depth: Int
+    ) throws(JSONScanFault) -> Bool {
+        guard depth <= JSONScanner.deepest else { throw .tooDeep }
+        var matched: Set<String> = []
+        try scanner.expect(UInt8(ascii: "{"), bytes)
+        scanner.skipSpace(bytes)
+        if scanner.take(UInt8(ascii: "}"), bytes) { return members.isEmpty }
+        repeat {
+            scanner.skipSpace(bytes)
+            let name = String(decoding: try scanner.string(bytes), as: UTF8.self)
+            scanner.skipSpace(bytes)
+            try scanner.expect(UInt8(ascii: ":"), bytes)
+            scanner.skipSpace(bytes)
+            if let pattern = members[name] {
+                if try pattern.matches(bytes, &scanner, depth: depth) {
+                    matched.insert(name)
+                } else {
+                    matched.remove(name)
+                }
+            } else {
+                try scanner.skipValue(bytes, depth: depth)
+            }
+            scanner.skipSpace(bytes)
+        } while scanner.take(UInt8(ascii: ","), bytes)
+        try scanner.expect(UInt8(ascii: "}"), bytes)
+        return matched.count == members.count
+    }
+}

@@ -1,0 +1,281 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+/// Bodies above the replay limit: the upstream is asked before one is sent (RFC 9110 §10.1.1).
+@Suite struct LargeBodyTests {
+    private static let dead =
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 4\r\n\r\ndead"
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private static let go = "HTTP/1.1 100 Continue\r\n\r\n"
+    private static let limit = 1_000
+    private static let body = String(repeating: "b", count: 5_000)
+
+    private static func upload(_ isChunked: Bool, _ fields: String = "") -> String {
+        "PUT /acme/ HTTP/1.1\r\nHost: a\r\n\(fields)\(Self.body.framed(isChunked))"
+    }
+
+    private func withLimit(_ test: (Rig, Peer) async throws -> Void) async throws {
+        try await withRig(.route { $0.replayBodyLimit = Self.limit }) { rig in
+            try await test(rig, try await rig.caller())
+        }
+    }
+
+    /// Answers the gateway's question for a token with the next generation.
+    private func refresh(_ rig: Rig) async throws {
+        let question = try await rig.passes.questions.next("question")
+        rig.install(.sample(2))
+        question.answer(.success(.sample(2)))
+    }
+
+    @Test(arguments: [false, true])
+    func `a dead token costs no upload, and the request is replayed whatever its size`(isChunked: Bool) async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(isChunked))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            try await first.send(Self.dead)
+            try await self.refresh(rig)
+            let second = try await rig.upstream.accept()
+            let head = try await second.head()
+            #expect(head["Authorization"] == "Bearer token-2")
+            #expect(head["Expect"] == "100-continue")
+            try await second.send(Self.go)
+            #expect(String(buffer: try await second.body(of: head)) == Self.body)
+            try await second.send(Self.ok)
+            // The 100 was for the gateway.
+            #expect(try await caller.answer().body == "ok")
+            #expect(try await first.ending() == .clean)
+        }
+    }
+
+    @Test func `F22 a gibibyte is offered, refused, offered again, and begun`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: \(1 << 30)\r\n\r\n")
+            let piece = ByteBuffer(repeating: 0x61, count: 1 << 20)
+            let sending = Task { for _ in 1...(1 << 10) { try await caller.send(piece) } }
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            try await first.send(Self.dead)
+            try await self.refresh(rig)
+            let second = try await rig.upstream.accept()
+            #expect(try await second.head()["Content-Length"] == "\(1 << 30)")
+            try await second.send(Self.go)
+            for _ in 1...32 { #expect(try await second.bytes(1 << 20) == piece) }
+            #expect(try await first.ending() == .clean)
+            caller.close()
+            _ = await sending.result
+        }
+    }
+
+    @Test func `I11_ a second 401 is passed on with a mark, and costs no upload either`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(false))
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            try await first.send(Self.dead)
+            try await self.refresh(rig)
+            let second = try await rig.upstream.accept()
+            _ = try await second.head()
+            try await second.send(Self.dead)
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.head["Martlet-Replayed"] == "1")
+            #expect(answer.head["Connection"] == "close")
+            _ = try await second.ending()
+        }
+    }
+
+    @Test func `an upstream that does not say that it wants the body gets it, and is not asked again`() async throws {
+        try await self.withLimit { rig, caller in
+            let start = ContinuousClock.now
+            try await caller.send(Self.upload(false))
+            let upstream = try await rig.upstream.accept()
+            let head = try await upstream.head()
+            #expect(head["Expect"] == "100-continue")
+            #expect(String(buffer: try await upstream.body(of: head)) == Self.body)
+            #expect(ContinuousClock.now - start > .milliseconds(500))
+            // Too late, and nobody minds.
+            try await upstream.send(Self.go + Self.ok)
+            #expect(try await caller.answer().body == "ok")
+
+            // A token that it has not taken yet.
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await caller.send(Self.upload(false))
+            let next = try await upstream.request()
+            #expect(next.head["Authorization"] == "Bearer token-2")
+            #expect(next.head.all("Expect").isEmpty)
+        }
+    }
+
+    @Test func `417 brings the request again at once, without what was refused`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(true))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            try await first.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            let second = try await rig.upstream.accept()
+            let request = try await second.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.head["Authorization"] == "Bearer token-1")
+            #expect(request.body == Self.body)
+            try await second.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+            #expect(try await first.ending() == .clean)
+
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await caller.send(Self.upload(false))
+            #expect(try await second.request().head.all("Expect").isEmpty)
+        }
+    }
+
+    @Test func `a 417 that nothing of the gateway's has caused is the caller's`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.request()
+            try await upstream.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await caller.answer().head.status == 417)
+        }
+    }
+
+    @Test func `an upstream that has just taken the token is not asked, until there is another`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send(Self.ok)
+            _ = try await caller.answer()
+            for isChunked in [false, true] {
+                try await caller.send(Self.upload(isChunked))
+                let request = try await upstream.request()
+                #expect(request.head.all("Expect").isEmpty)
+                #expect(request.body == Self.body)
+                try await upstream.send(Self.ok)
+                _ = try await caller.answer()
+            }
+            try await rig.installAndSee(.sample(2), through: upstream, caller)
+            rig.install(.sample(3))
+            try await rig.settle()
+            try await caller.send(Self.upload(false))
+            #expect(try await upstream.head()["Expect"] == "100-continue")
+        }
+    }
+
+    @Test func `an upstream of HTTP_1_0 is never asked`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            try await first.send("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
+            _ = try await caller.answer()
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await caller.send(Self.upload(false))
+            #expect(try await rig.upstream.accept().request().head.all("Expect").isEmpty)
+        }
+    }
+
+    @Test(arguments: [0, 5, limit], [false, true])
+    func `a body within the limit goes unasked, and at once`(count: Int, isChunked: Bool) async throws {
+        try await self.withLimit { rig, caller in
+            let body = String(repeating: "b", count: count)
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body.framed(isChunked))")
+            let request = try await rig.upstream.accept().request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.body == body)
+        }
+    }
+
+    @Test func `a chunked body that comes in drops is not waited for`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head().all("Expect").isEmpty)
+            #expect(try await upstream.line() == "5")
+            #expect(try await upstream.line() == "hello")
+            try await caller.send("0\r\n\r\n")
+            #expect(try await upstream.line() == "0")
+        }
+    }
+
+    @Test func `another answer than 100 is the answer, and nothing is uploaded`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(false))
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nmuch")
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 413)
+            #expect(answer.head["Connection"] == "close")
+            #expect(answer.body == "much")
+            #expect(try await caller.ending() == .clean)
+            #expect(try await upstream.rest().bytes.readableBytes == 0)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a caller that waits itself is told to go on when the upstream wants the body`(isChunked: Bool) async throws {
+        try await self.withLimit { rig, caller in
+            let upload = Self.upload(isChunked, "Expect: 100-continue\r\n")
+            let end = try #require(upload.firstRange(of: "\r\n\r\n")).upperBound
+            try await caller.send(String(upload[..<end]))
+            let upstream = try await rig.upstream.accept()
+            let head = try await upstream.head()
+            #expect(head.all("Expect") == ["100-continue"])
+            try await upstream.send(Self.go)
+            #expect(try await caller.head().startLine == "HTTP/1.1 100 Continue")
+            try await caller.send(String(upload[end...]))
+            #expect(String(buffer: try await upstream.body(of: head)) == Self.body)
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test func `such a caller sends nothing when the upstream does not want it`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(
+                "PUT /acme/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n"
+            )
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await caller.answer().head.status == 403)
+            #expect(try await caller.ending() == .clean)
+        }
+    }
+
+    @Test func `a connection lost while the body waits is retried with all of it`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let stale = try await rig.upstream.accept()
+            _ = try await stale.head()
+            try await stale.send(Self.ok)
+            _ = try await caller.answer()
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await caller.send(Self.upload(false))
+            #expect(try await stale.head()["Expect"] == "100-continue")
+            stale.close()
+            let fresh = try await rig.upstream.accept()
+            let head = try await fresh.head()
+            #expect(head["Expect"] == "100-continue")
+            try await fresh.send(Self.go)
+            #expect(String(buffer: try await fresh.body(of: head)) == Self.body)
+        }
+    }
+
+    @Test func `F24 a caller that leaves while its body waits takes the upstream's connection with it`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\nhello")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await caller.reset()
+            _ = try await upstream.rest()
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import JSONText
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+/// Routes whose upstreams call a token dead in words of their own.
+@Suite struct RetryOnTests {
+    private static let dead = #"{"ok":false,"error":"token_expired"}"#
+    private static let fine = #"{"ok":true,"user":"U1","error":"none"}"#
+
+    private static let signs = [
+        DeadTokenSign(status: 200, body: .object(["ok": .flag(false), "error": .text("token_expired")])),
+        DeadTokenSign(status: 403),
+    ]
+
+    private static var setup: Rig.Setup { .route { $0.retryOn = Self.signs } }
+
+    private static func json(_ body: String, _ fields: String = "") -> String {
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    /// A caller whose request an upstream has.
+    private func asked(_ rig: Rig, _ request: String = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") async throws -> (
+        caller: Peer, upstream: Peer, head: Message
+    ) {
+        let caller = try await rig.caller()
+        try await caller.send(request)
+        let upstream = try await rig.upstream.accept()
+        return (caller, upstream, try await upstream.request().head)
+    }
+
+    @Test(arguments: [json(dead), "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"])
+    func `I10_ such an answer brings a refresh and one replay`(answer: String) async throws {
+        try await withRig(Self.setup) { rig in
+            let body = "hello".framed(true)
+            let (caller, upstream, _) = try await self.asked(rig, "POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body)")
+            try await upstream.send(answer)
+            let question = try await rig.passes.questions.next("question")
+            #expect(question.refused == TokenMark(.sample(1)))
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            let replay = try await upstream.request()
+            #expect(replay.head["Authorization"] == "Bearer token-2")
+            #expect(replay.body == "hello")
+            try await upstream.send(Self.json(Self.fine))
+            #expect(try await caller.answer().body == Self.fine)
+            #expect(rig.upstream.connections == 1)
+            // The first token was not taken by that upstream, the second was.
+            #expect(try await rig.passes.accepted.next("accepted token") == TokenMark(.sample(2)))
+        }
+    }
+
+    @Test(arguments: [json(dead), "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"])
+    func `I11_ again after that it is passed on with a mark`(answer: String) async throws {
+        try await withRig(Self.setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send(answer)
+            let question = try await rig.passes.questions.next("question")
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            _ = try await upstream.head()
+            try await upstream.send(answer)
+            let passed = try await caller.answer()
+            #expect(passed.head["Martlet-Replayed"] == "1")
+            #expect(answer.hasSuffix(passed.body))
+            #expect(rig.passes.questions.total == 1)
+            // Both connections go on.
+            try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstream.head().request == "GET /v2/next")
+        }
+    }
+
+    @Test func `it is passed whole when there is no newer token`() async throws {
+        try await withRig(Self.setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send(Self.json(Self.dead, "X-Own: 1\r\n"))
+            try await rig.passes.questions.next("question").answer(.success(.sample(1)))
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 200)
+            #expect(answer.head["X-Own"] == "1")
+            #expect(answer.body == Self.dead)
+            try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstream.head().request == "GET /v2/next")
+        }
+    }
+
+    @Test func `a failed refresh is told by its own error`() async throws {
+        try await withRig(Self.setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send(Self.json(Self.dead))
+            let error = PassError(.reauthorizationRequired, "sign in again")
+            try await rig.passes.questions.next("question").answer(.failure(error))
+            #expect(try await caller.answer().body.contains("reauthorization_required"))
+        }
+    }
+
+    @Test func `a body that can't be sent again leaves the answer as it is, and the next request a fresh token`()
+        async throws
+    {
+        try await withRig(
+            .route { plan in
+                plan.retryOn = Self.signs
+                plan.replayBodyLimit = 4
+            }
+        ) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))")
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.request().body == "hello")
+            try await upstream.send(Self.json(Self.dead))
+            #expect(try await caller.answer().body == Self.dead)
+            #expect(try await rig.passes.questions.next("question").refused == TokenMark(.sample(1)))
+        }
+    }
+
+    @Test(arguments: [
+        json(fine), json("not JSON"), json(#"{"ok":false,"error":"rate_limited"}"#),
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n24\r\n\(dead)\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 36\r\n\r\n\(dead)",
+        json(dead, "Content-Encoding: gzip\r\n"),
+        "HTTP/1.1 400 No\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n\(dead)",
+        json(dead + String(repeating: " ", count: 65501)),
+        json(fine + String(repeating: " ", count: 65498)),
+    ])
+    func `everything else is passed, byte for byte, and both connections go on`(answer: String) async throws {
+        try await withRig(Self.setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send(answer)
+            let passed = try await caller.answer()
+            #expect(answer.contains(passed.body) && passed.body.hasPrefix(answer.contains("not JSON") ? "not" : "{"))
+            try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstream.head().request == "GET /v2/next")
+            #expect(rig.passes.questions.total == 0)
+        }
+    }
+
+    @Test func `what can't be told from the body is not held for it`() async throws {
+        try await withRig(Self.setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 65537\r\n\r\n{"
+            )
+            #expect(try await caller.head().status == 200)
+            #expect(String(buffer: try await caller.bytes(1)) == "{")
+        }
+    }
+
+    @Test func `what is looked at comes uncompressed, whatever the caller would take`() async throws {
+        try await withRig(Self.setup) { rig in
+            let (_, _, head) = try await self.asked(
+                rig,
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nACCEPT-ENCODING: br\r\n\r\n"
+            )
+            #expect(head.all("Accept-Encoding") == ["identity"])
+        }
+    }
+
+    @Test func `other routes' callers get what they ask for`() async throws {
+        try await withRig { rig in
+            let (_, _, head) = try await self.asked(
+                rig,
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
+            )
+            #expect(head.all("Accept-Encoding") == ["gzip"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an answer cut while it is looked at is a reset, of which the caller can still be told`(resets: Bool)
+        async throws
+    {
+        try await withRig(Self.setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n{")
+            try await rig.settle()
+            if resets { try await upstream.reset() } else { upstream.close() }
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("upstream_reset"))
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `one that does not end is given up in time`() async throws {
+        let setup = Rig.Setup.route { plan in
+            plan.retryOn = Self.signs
+            plan.timeouts.idle = .milliseconds(300)
+        }
+        try await withRig(setup) { rig in
+            let (caller, upstream, _) = try await self.asked(rig)
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n{")
+            #expect(try await caller.answer().head.status == 504)
+            _ = try await upstream.ending()
+        }
+    }
+
+    @Test func `an upload stops where such an answer begins, and is replayed with the rest`() async throws {
+        try await withRig(Self.setup) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let first = try await rig.upstream.accept()
+            _ = try await first.head()
+            _ = try await first.bytes(5)
+            try await first.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n{")
+            try await rig.settle()
+            try await caller.send("world")
+            try await rig.settle()
+            try await first.send(String(Self.dead.dropFirst()))
+            let question = try await rig.passes.questions.next("question")
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            let second = try await rig.upstream.accept()
+            #expect(try await second.request().body == "helloworld")
+            #expect(try await first.rest().bytes.readableBytes == 0)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Proxy
+import Testing
+import TokenModel
+
+@Suite struct ExpectationsTests {
+    private static let first = TokenMark(.sample(1))
+    private static let second = TokenMark(.sample(2))
+
+    private func tick(_ duration: Duration) -> Tick {
+        var tick = Tick.start
+        while tick.duration(since: .start) < duration { tick.advance() }
+        return tick
+    }
+
+    @Test func `an upstream of which nothing is known is asked`() {
+        #expect(Expectations().mayExpect(Self.first, slot: 3, at: .start))
+    }
+
+    @Test(arguments: [(Duration.seconds(9), false), (.seconds(10), true)])
+    func `one that took the token is not asked for ten seconds`(time: Duration, mayExpect: Bool) {
+        var expectations = Expectations()
+        expectations.took(Self.first, slot: 1, at: .start)
+        #expect(expectations.mayExpect(Self.first, slot: 1, at: self.tick(time)) == mayExpect)
+    }
+
+    @Test func `what it took last counts, for each account by itself`() {
+        var expectations = Expectations()
+        expectations.took(Self.first, slot: 1, at: .start)
+        expectations.took(Self.first, slot: 1, at: self.tick(.seconds(8)))
+        #expect(!expectations.mayExpect(Self.first, slot: 1, at: self.tick(.seconds(17))))
+        #expect(expectations.mayExpect(Self.second, slot: 1, at: .start))
+        #expect(expectations.mayExpect(Self.first, slot: 0, at: .start))
+
+        expectations.took(Self.second, slot: 1, at: self.tick(.seconds(8)))
+        #expect(!expectations.mayExpect(Self.second, slot: 1, at: self.tick(.seconds(9))))
+        #expect(expectations.mayExpect(Self.first, slot: 1, at: self.tick(.seconds(9))))
+    }
+
+    @Test func `a token that turned out to be dead is as good as never taken`() {
+        var expectations = Expectations()
+        expectations.took(Self.first, slot: 1, at: .start)
+        expectations.forget(Self.second, slot: 1)
+        #expect(!expectations.mayExpect(Self.first, slot: 1, at: .start))
+        expectations.forget(Self.first, slot: 1)
+        #expect(expectations.mayExpect(Self.first, slot: 1, at: .start))
+    }
+
+    @Test(arguments: [(Duration.seconds(599), false), (.seconds(600), true)])
+    func `one that refused is not asked for ten minutes, whatever the token`(time: Duration, mayExpect: Bool) {
+        var expectations = Expectations()
+        expectations.refused(at: .start)
+        #expect(expectations.mayExpect(Self.first, slot: 0, at: self.tick(time)) == mayExpect)
+    }
+}
