@@ -81,7 +81,7 @@ async def restart(processes):
     await loading
     return [equals("requests", tally["done"], count), equals("of them failed", tally["failed"], 0),
             Check("sent again, as a kept connection had ended", str(tally["again"]), "-", True),
-            Check("restarts", str(restarts), "at least 5", restarts >= 5),
+            Check("restarts", str(restarts), "at least 3", restarts >= 3),
             equals("restarts without exit code 0", unclean, 0)]
 
 

@@ -54,6 +54,7 @@ package struct UpstreamRequest: Sendable {
         // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
         if self.via { head.writeStaticString("Via: 1.1 martlet\r\n") }
         head.writeFraming(framing, isRequest: true, method: request.method)
+        if request.asksForWebSocket { head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         return head
     }
 

@@ -22,7 +22,7 @@ extension Exchange {
         // A dial has this limit itself, and knows better what failed.
         case .connecting: timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
-        case .answering: timeouts.idle
+        case .answering, .tunnelling: timeouts.idle
         case .idle, .poisoned: nil
         }
     }
@@ -39,7 +39,7 @@ extension Exchange {
             GatewayError(.bodyTimeout, "the request's body stopped coming")
         case .sending where !self.isRequestEnded:
             GatewayError(.upstreamTimeout, "the upstream stopped taking the request's body")
-        case .sending, .answering, .idle, .poisoned:
+        case .sending, .answering, .tunnelling, .idle, .poisoned:
             GatewayError(.upstreamTimeout, "the upstream did not answer in time")
         }
     }

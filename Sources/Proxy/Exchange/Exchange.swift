@@ -58,7 +58,7 @@ final class Exchange {
     /// The current request's body may be taken on.
     var wantsBody: Bool {
         switch self.machine.phase {
-        case .sending, .answering: self.upstream?.isWritable ?? false
+        case .sending, .answering, .tunnelling: self.upstream?.isWritable ?? false
         case .parked, .connecting: self.kept.hasRoom
         // Its end must be seen, so there is always room for one piece more.
         case .collecting: !self.kept.isOver
@@ -118,7 +118,7 @@ extension Exchange {
             self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: true)
             self.sendBody(bytes)
-        case .answering:
+        case .answering, .tunnelling:
             self.lastProgress = self.loop.tick
             self.sendBody(bytes)
         case .parked, .connecting, .judging:
@@ -144,7 +144,7 @@ extension Exchange {
             guard let route = self.match?.route else { return self.abort() }
             let hasPass = self.loop.gateway.slots[route.slot].pass != nil
             self.go(self.machine.collected(hasPass: hasPass), on: route)
-        case .parked, .connecting, .judging, .idle, .poisoned: break
+        case .parked, .connecting, .judging, .tunnelling, .idle, .poisoned: break
         }
     }
 

@@ -30,6 +30,7 @@ import Testing
     private static let judgingLost = judging + [.lost(mayRepeat: false)]
     private static let replaying = judging + [.passArrived(isNewer: true)]
     private static let answering = sending + [.answered(isDeadToken: false, isRepeatable: true)]
+    private static let tunnelling = sending + [.switched]
     private static let retrying = sendingReused + [.lost(mayRepeat: true)]
 
     static let begins: [Row] = [
@@ -53,6 +54,7 @@ import Testing
         Row(judgingLost, .passArrived(isNewer: true), "replay", .connecting),
         Row(judgingLost, .passArrived(isNewer: false), "answerReset", .idle),
         Row(answering, .passArrived(isNewer: true), "ignore", .answering),
+        Row(tunnelling, .passArrived(isNewer: true), "ignore", .tunnelling),
     ]
 
     static let failures: [Row] = [
@@ -64,6 +66,7 @@ import Testing
         Row(judging, .failed, "answer", .idle),
         Row(judgingLost, .failed, "answer", .idle),
         Row(answering, .failed, "ignore", .answering),
+        Row(tunnelling, .failed, "ignore", .tunnelling),
         Row([], .upstreamFailed, "abort", .idle),
         Row(collecting, .upstreamFailed, "answer", .idle),
         Row(parked, .upstreamFailed, "answer", .idle),
@@ -71,6 +74,7 @@ import Testing
         Row(sending, .upstreamFailed, "answer", .idle),
         Row(judging, .upstreamFailed, "answer", .idle),
         Row(answering, .upstreamFailed, "abort", .idle),
+        Row(tunnelling, .upstreamFailed, "abort", .idle),
     ]
 
     static let sendings: [Row] = [
@@ -120,15 +124,34 @@ import Testing
         Row(judging, .lost(mayRepeat: true), "ignore", .judging),
         Row(judgingLost, .lost(mayRepeat: true), "ignore", .judging),
         Row(answering, .lost(mayRepeat: true), "abortCaller", .idle),
+        Row(tunnelling, .lost(mayRepeat: true), "abortCaller", .idle),
+        Row(tunnelling + [.tunnelEnded(.caller)], .lost(mayRepeat: true), "abortCaller", .idle),
     ]
 
+    static let tunnels: [Row] =
+        [
+            Row(sending, .switched, "tunnel", .tunnelling),
+            Row(replaying + [.sent(onReused: true)], .switched, "tunnel", .tunnelling),
+            Row(tunnelling, .tunnelEnded(.caller), "passOn", .tunnelling),
+            Row(tunnelling, .tunnelEnded(.upstream), "passOn", .tunnelling),
+            Row(tunnelling + [.tunnelEnded(.caller)], .tunnelEnded(.caller), "ignore", .tunnelling),
+            Row(tunnelling + [.tunnelEnded(.caller)], .tunnelEnded(.upstream), "finish", .idle),
+            Row(tunnelling + [.tunnelEnded(.upstream)], .tunnelEnded(.upstream), "ignore", .tunnelling),
+            Row(tunnelling + [.tunnelEnded(.upstream)], .tunnelEnded(.caller), "finish", .idle),
+        ]
+        + [
+            ([], .idle), (collecting, .collecting), (parked, .parked), (connecting, .connecting), (sending, .sending),
+            (judging, .judging), (answering, .answering),
+        ].map { way, phase in Row(way, .tunnelEnded(.caller), "ignore", phase) }
+
     static let leavings: [Row] = [
-        [], collecting, parked, connecting, sending, judging, judgingLost, answering,
+        [], collecting, parked, connecting, sending, judging, judgingLost, answering, tunnelling,
+        tunnelling + [.tunnelEnded(.upstream)],
     ].map { way in
         Row(way, .abandoned, "()", .idle)
     }
 
-    @Test(arguments: begins + passes + failures + sendings + answers + losses + leavings)
+    @Test(arguments: begins + passes + failures + sendings + answers + losses + tunnels + leavings)
     func `each event has its one action and leads to one phase`(row: Row) {
         var machine = ExchangeMachine()
         for event in row.way { _ = event.happen(to: &machine) }
@@ -142,7 +165,8 @@ import Testing
 
     @Test func `the table leaves out no event that can happen in a phase`() {
         let rows =
-            Self.begins + Self.passes + Self.failures + Self.sendings + Self.answers + Self.losses + Self.leavings
+            Self.begins + Self.passes + Self.failures + Self.sendings + Self.answers + Self.losses + Self.tunnels
+            + Self.leavings
         var told: Set<String> = []
         for row in rows {
             var machine = ExchangeMachine()
@@ -150,7 +174,7 @@ import Testing
             told.insert("\(machine.phase) \(Self.kind(row.event))")
         }
         for phase: ExchangeMachine.Phase in [
-            .idle, .collecting, .parked, .connecting, .sending, .judging, .answering,
+            .idle, .collecting, .parked, .connecting, .sending, .judging, .answering, .tunnelling,
         ] {
             for event in MachineEvent.allCases where event.isPossible(in: phase) {
                 #expect(told.contains("\(phase) \(Self.kind(event))"))

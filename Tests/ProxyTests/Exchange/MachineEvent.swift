@@ -12,6 +12,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     case answered(isDeadToken: Bool, isRepeatable: Bool)
     case lost(mayRepeat: Bool)
     case ended
+    case switched
+    case tunnelEnded(ExchangeMachine.Side)
     case upstreamFailed
     case abandoned
 
@@ -22,7 +24,7 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         .lapsed, .sent(onReused: true), .sent(onReused: false), .answered(isDeadToken: true, isRepeatable: true),
         .answered(isDeadToken: true, isRepeatable: false), .answered(isDeadToken: false, isRepeatable: true),
         .answered(isDeadToken: false, isRepeatable: false), .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
-        .upstreamFailed, .abandoned,
+        .switched, .tunnelEnded(.caller), .tunnelEnded(.upstream), .upstreamFailed, .abandoned,
     ]
 
     /// Makes it happen.
@@ -41,6 +43,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
             "\(machine.answered(.init(isDeadToken: isDeadToken, isRepeatable: isRepeatable)))"
         case .lost(let mayRepeat): "\(machine.upstreamLost(mayRepeat: mayRepeat))"
         case .ended: "\(machine.answerEnded())"
+        case .switched: "\(machine.switched())"
+        case .tunnelEnded(let side): "\(machine.tunnelEnded(side))"
         case .upstreamFailed: machine.upstreamFailed() ? "answer" : "abort"
         case .abandoned: "\(machine.abandoned())"
         }
@@ -52,9 +56,9 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .begin, .beginCollecting: phase == .idle
         case .collected: phase == .collecting
         case .lapsed, .sent: phase == .connecting
-        case .answered: phase == .sending
+        case .answered, .switched: phase == .sending
         case .ended: phase == .answering
-        case .passArrived, .failed, .lost, .upstreamFailed, .abandoned: phase != .poisoned
+        case .passArrived, .failed, .lost, .tunnelEnded, .upstreamFailed, .abandoned: phase != .poisoned
         }
     }
 
@@ -72,6 +76,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
             (isDead ? "dead token" : "answer") + (isRepeatable ? ", repeatable" : ", not repeatable")
         case .lost(let mayRepeat): mayRepeat ? "lost, may repeat" : "lost"
         case .ended: "answer ended"
+        case .switched: "101"
+        case .tunnelEnded(let side): "\(side) ended its side"
         case .upstreamFailed: "upstream failed"
         case .abandoned: "caller gone"
         }
