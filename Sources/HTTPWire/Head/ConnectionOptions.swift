@@ -5,6 +5,7 @@ struct ConnectionOptions {
 
     private(set) var close = false
     private(set) var keepAlive = false
+    private(set) var upgrade = false
 
     /// Reads the options of all `Connection` fields, and marks the fields they name as stripped.
     ///
@@ -20,6 +21,9 @@ struct ConnectionOptions {
                     self.close = true
                 } else if bytes.matches(option, "keep-alive") {
                     self.keepAlive = true
+                } else if bytes.matches(option, "upgrade") {
+                    // The field it names never passes as it came.
+                    self.upgrade = true
                 } else {
                     try Self.strip(option, from: &fields, in: bytes, isRequest: isRequest)
                 }

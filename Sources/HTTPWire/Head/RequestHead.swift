@@ -23,6 +23,8 @@ package struct RequestHead: Sendable {
     package let keepsAlive: Bool
     /// The caller waits for a 100 before it sends the body (RFC 9110 §10.1.1).
     package let expectsContinue: Bool
+    /// The caller would go over to WebSocket on this connection (RFC 6455 §4.1); any other upgrade is ignored.
+    package let asksForWebSocket: Bool
 
     /// The host without its port.
     package var hostName: ByteRange {

@@ -118,7 +118,9 @@ package struct RequestHeadParser {
             body: body,
             host: meaning.host,
             keepsAlive: !connection.close && (line.minorVersion == 1 || connection.keepAlive),
-            expectsContinue: meaning.expectsContinue && line.minorVersion == 1
+            expectsContinue: meaning.expectsContinue && line.minorVersion == 1,
+            asksForWebSocket: connection.upgrade && line.method == .get && line.minorVersion == 1
+                && (body == .none || body == .length(0)) && WebSocketUpgrade.isOffered(by: fields, in: bytes)
         )
     }
 }

@@ -18,6 +18,8 @@ package struct ResponseHead: Sendable {
     package let describedLength: Int?
     /// The connection serves another request after this one.
     package let keepsAlive: Bool
+    /// A 101 that goes over to WebSocket: what follows is HTTP no more.
+    package let switchesToWebSocket: Bool
 
     /// 1xx: another head follows.
     package var isInterim: Bool { self.status < 200 }

@@ -76,7 +76,9 @@ package struct ResponseHeadParser {
             fields: fields,
             body: body,
             describedLength: describedLength,
-            keepsAlive: body != .untilClose && !connection.close && (line.minorVersion == 1 || connection.keepAlive)
+            keepsAlive: body != .untilClose && !connection.close && (line.minorVersion == 1 || connection.keepAlive),
+            switchesToWebSocket: status == 101 && line.minorVersion == 1 && connection.upgrade
+                && WebSocketUpgrade.isTaken(by: fields, in: bytes)
         )
     }
 }

@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Writes an upstream's answer head for a caller: fields of the connection go, the rest passes byte for byte.
 package enum CallerAnswer {
-    /// The head that goes to the caller, complete with its empty line.
+    /// The head that goes to the caller, complete with its empty line. One that goes over to WebSocket says so anew.
     ///
     /// - Parameters:
     ///   - framing: of the body as it will be sent to this caller.
@@ -42,6 +42,7 @@ package enum CallerAnswer {
         }
         if close { head.writeStaticString("Connection: close\r\n") }
         if keepAlive { head.writeStaticString("Connection: keep-alive\r\n") }
+        if answer.switchesToWebSocket { head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         head.writeStaticString(extra)
         head.writeLineEnd()
         return head

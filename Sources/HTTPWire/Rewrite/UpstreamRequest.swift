@@ -62,6 +62,7 @@ package struct UpstreamRequest: Sendable {
         if self.asksForIdentity { head.writeStaticString("Accept-Encoding: identity\r\n") }
         if expects { head.writeStaticString("Expect: 100-continue\r\n") }
         head.writeFraming(framing, isRequest: true, method: request.method)
+        if request.asksForWebSocket { head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         return head
     }
 

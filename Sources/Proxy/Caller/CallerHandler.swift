@@ -1,10 +1,6 @@
 import HTTPWire
 import NIOCore
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
 /// A caller's connection: takes requests off its bytes, one at a time, and feeds its ``Exchange``.
 ///
 /// Reads stop while the exchange can't take more: that is the backpressure towards the caller. So does taking requests
@@ -20,6 +16,8 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private enum State {
         case open
+        /// HTTP is over: bytes go to the exchange as they come.
+        case tunnelling
         /// The answer is on its way, and the connection's end behind it.
         case ending(CallerEnding)
         case closed
@@ -34,6 +32,8 @@ final class CallerHandler: ChannelDuplexHandler {
     private var outbox = Outbox()
     private var isProcessing = false
     private var isReadWithheld = false
+    /// Of a tunnel: the caller was told that the upstream has ended.
+    private var isOutputEnded = false
     /// The sweep's tick since which a request, or the rest of its head, has been waited for.
     private var waitingSince: Tick
     private(set) var isWritable = true
@@ -60,6 +60,8 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        // The caller's own end has no event of its own then.
+        if case .tunnelling = self.state, self.isOutputEnded { self.exchange?.callerEnded() }
         self.ended()
     }
 
@@ -77,7 +79,16 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if case .tunnelling = self.state { self.state = .closed }
         context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .tunnelling = self.state, let event = event as? ChannelEvent else { return }
+        switch event {
+        case .inputClosed: self.exchange?.callerEnded()
+        case .outputClosed: self.isOutputEnded = true
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -91,6 +102,7 @@ final class CallerHandler: ChannelDuplexHandler {
             let isTooMuch = ending.takes(bytes.readableBytes)
             self.state = .ending(ending)
             if isTooMuch { context.close(promise: nil) }
+        case .tunnelling: self.exchange?.requestBytes(bytes)
         case .closed: break
         }
     }
@@ -118,6 +130,7 @@ final class CallerHandler: ChannelDuplexHandler {
         switch self.state {
         case .open: self.reader.count < Self.highWater && (!self.reader.isInBody || self.exchange?.wantsBody == true)
         case .ending(let ending): ending.lingers
+        case .tunnelling: self.exchange?.wantsBody == true
         case .closed: false
         }
     }
@@ -183,7 +196,11 @@ extension CallerHandler {
 
     /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending.
     func close(lingering: Bool) {
-        guard let context = self.context, case .open = self.state else { return }
+        guard let context = self.context else { return }
+        switch self.state {
+        case .open, .tunnelling: break
+        case .ending, .closed: return
+        }
         self.state = .ending(CallerEnding(lingers: lingering, since: self.loop.tick))
         self.reader.clear()
         self.flush()
@@ -205,10 +222,30 @@ extension CallerHandler {
     func abort() {
         guard let context = self.context else { return }
         self.state = .closed
-        if let socket = context.channel as? any SocketOptionProvider {
-            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-        }
+        context.channel.resetOnClose()
         context.close(promise: nil)
+    }
+}
+
+// MARK: - For a tunnel
+
+extension CallerHandler {
+    var isTunnelling: Bool {
+        if case .tunnelling = self.state { true } else { false }
+    }
+
+    /// What the caller sends from here on, and what has waited here, is no request.
+    func tunnel() {
+        self.state = .tunnelling
+        _ = try? self.context?.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        let rest = self.reader.takeRest()
+        if rest.readableBytes > 0 { self.exchange?.requestBytes(rest) }
+        self.resume()
+    }
+
+    /// The upstream has ended its side: the caller is told behind what was written, and still heard.
+    func endOutput() {
+        self.context?.close(mode: .output, promise: nil)
     }
 }
 
@@ -224,7 +261,7 @@ extension CallerHandler {
         case .open where exchange.isIdle:
             let limit = self.isWritable && self.reader.hasBegun ? limits.head : limits.idle
             if now.duration(since: self.waitingSince) > limit { self.closeNow() }
-        case .open:
+        case .open, .tunnelling:
             exchange.sweep()
         case .ending(let ending):
             if ending.isOver(at: now, unread: limits.idle) { self.closeNow() }
@@ -238,8 +275,9 @@ extension CallerHandler {
         self.close(lingering: false)
     }
 
-    /// Ends the connection whatever it does.
+    /// Ends the connection whatever it does; a tunnel with a reset, since nothing else tells that it was cut.
     func closeNow() {
+        if self.isTunnelling { return self.abort() }
         self.context?.close(promise: nil)
     }
 }

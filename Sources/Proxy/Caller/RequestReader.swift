@@ -65,6 +65,12 @@ package struct RequestReader {
         }
     }
 
+    /// All bytes that wait here: they are no request any more.
+    package mutating func takeRest() -> ByteBuffer {
+        defer { self.clear() }
+        return self.buffer
+    }
+
     /// Throws away what waits here.
     package mutating func clear() {
         self.buffer = ByteBuffer()

@@ -55,10 +55,11 @@ extension Exchange {
         if self.machine.phase == .answering { self.passHeldBody() }
     }
 
-    /// 1xx: 100 is the gateway's own to say, 101 was not asked for, the rest passes.
+    /// 1xx: 100 is the gateway's own to say, 101 ends HTTP where that was asked for, the rest passes.
     private func passInterim(_ answer: ResponseHead) {
         self.interimAnswers += 1
-        guard answer.status != 101, self.interimAnswers <= 20 else { return self.upstreamInvalid() }
+        guard self.interimAnswers <= 20 else { return self.upstreamInvalid() }
+        guard answer.status != 101 else { return self.switchProtocols(answer) }
         guard answer.status != 100 else { return self.continueArrived() }
         guard self.request?.minorVersion == 1 else { return }
         self.caller.write(

@@ -23,7 +23,7 @@ extension Exchange {
         // A dial has this limit itself, and knows better what failed.
         case .connecting: timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
-        case .examining, .answering: timeouts.idle
+        case .examining, .answering, .tunnelling: timeouts.idle
         // Its wait ends by itself.
         case .expecting, .idle, .poisoned: nil
         }
@@ -41,7 +41,7 @@ extension Exchange {
             GatewayError(.bodyTimeout, "the request's body stopped coming")
         case .sending where !self.isRequestEnded:
             GatewayError(.upstreamTimeout, "the upstream stopped taking the request's body")
-        case .sending, .expecting, .examining, .answering, .idle, .poisoned:
+        case .sending, .expecting, .examining, .answering, .tunnelling, .idle, .poisoned:
             GatewayError(.upstreamTimeout, "the upstream did not answer in time")
         }
     }

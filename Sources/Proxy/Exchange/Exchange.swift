@@ -70,7 +70,7 @@ final class Exchange {
     /// The current request's body may be taken on.
     var wantsBody: Bool {
         switch self.machine.phase {
-        case .sending: self.upstream?.isWritable ?? false
+        case .sending, .tunnelling: self.upstream?.isWritable ?? false
         case .parked, .connecting, .expecting: self.kept.hasRoom
         // Its end must be seen, so there is always room for one piece more.
         case .collecting: !self.kept.isOver
@@ -135,6 +135,9 @@ extension Exchange {
             self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: true)
             self.sendBody(bytes)
+        case .tunnelling:
+            self.lastProgress = self.loop.tick
+            self.sendBody(bytes)
         case .parked, .connecting, .expecting, .judging:
             self.kept.keep(bytes, isSent: false)
         case .collecting:
@@ -157,7 +160,7 @@ extension Exchange {
             self.lastProgress = self.loop.tick
             self.endBody()
         case .collecting: self.collected()
-        case .parked, .connecting, .expecting, .examining, .judging, .answering, .idle, .poisoned: break
+        case .parked, .connecting, .expecting, .examining, .judging, .answering, .tunnelling, .idle, .poisoned: break
         }
     }
 

@@ -1,10 +1,11 @@
 /// One request and its answer: what happens next, decided without touching a connection.
 ///
 ///     idle ──begin──▶ connecting ──connected, pass good──▶ sending ──answer's head──▶ answering ──end──▶ idle
-///       │               ▲   │ ▲                             │  │
-///       └─begin─▶ parked┘   │ └──stale connection, once─────┘  └─dead token, repeatable─▶ judging
-///                   ▲       │                                                              │  │
-///                   └─pass lapsed                        connecting ◀──newer pass (replay)─┘  └─no newer pass─▶ answering
+///       │               ▲   │ ▲                             │ │ │
+///       └─begin─▶ parked┘   │ └──stale connection, once─────┘ │ └─101 asked for─▶ tunnelling ──both sides' ends──▶ idle
+///                   ▲       │                                 └─dead token, repeatable─▶ judging
+///                   └─pass lapsed                                                         │  │
+///                                                      connecting ◀──newer pass (replay)──┘  └─no newer pass─▶ answering
 ///
 /// Where the upstream needs the body's length, `collecting` comes before `connecting` and `parked`, until the body is whole.
 /// A large body waits in `expecting`, its head out, until the upstream says that it wants it: an answer there is judged as
@@ -26,12 +27,15 @@ package struct ExchangeMachine: ~Copyable {
         /// A dead token's answer is held back while the account is refreshed.
         case judging(Attempts, isHeldAnswerLost: Bool)
         case answering
+        /// HTTP is over: bytes go both ways until both sides have ended theirs.
+        case tunnelling(ended: Side?)
         case poisoned
     }
 
     /// Where the exchange stands, for those who feed it and for the sweep.
     package enum Phase: Sendable {
-        case idle, collecting, parked, connecting, expecting, sending, examining, judging, answering, poisoned
+        case idle, collecting, parked, connecting, expecting, sending, examining, judging, answering, tunnelling,
+            poisoned
     }
 
     private var state = State.idle
@@ -49,6 +53,7 @@ package struct ExchangeMachine: ~Copyable {
         case .examining: .examining
         case .judging: .judging
         case .answering: .answering
+        case .tunnelling: .tunnelling
         case .poisoned: .poisoned
         }
     }
@@ -100,7 +105,7 @@ extension ExchangeMachine {
             attempts.isReplay = true
             self.state = .connecting(attempts)
             return .replay
-        case .idle, .collecting, .connecting, .expecting, .sending, .examining, .answering, .poisoned:
+        case .idle, .collecting, .connecting, .expecting, .sending, .examining, .answering, .tunnelling, .poisoned:
             return .ignore
         }
     }
@@ -113,7 +118,7 @@ extension ExchangeMachine {
         case .collecting, .parked, .judging, .connecting:
             self.state = .idle
             return .answer
-        case .idle, .expecting, .sending, .examining, .answering, .poisoned:
+        case .idle, .expecting, .sending, .examining, .answering, .tunnelling, .poisoned:
             return .ignore
         }
     }
@@ -193,12 +198,12 @@ extension ExchangeMachine {
         case .expecting(let attempts, _), .sending(let attempts, _):
             self.state = .examining(attempts)
             return .read
-        case .idle, .collecting, .parked, .connecting, .examining, .judging, .answering, .poisoned:
+        case .idle, .collecting, .parked, .connecting, .examining, .judging, .answering, .tunnelling, .poisoned:
             return self.poison(.fail)
         }
     }
 
-    /// An answer's head has come; interim ones (1xx) are none of the machine's business.
+    /// An answer's head has come; interim ones (1xx) but 101 are none of the machine's business.
     package mutating func answered(_ answer: Answer) -> Answered {
         switch self.state {
         case .expecting(var attempts, _):
@@ -211,7 +216,7 @@ extension ExchangeMachine {
             return .sendAgain
         case .sending(let attempts, _), .examining(let attempts):
             return self.judged(answer, attempts)
-        case .idle, .collecting, .parked, .connecting, .judging, .answering, .poisoned:
+        case .idle, .collecting, .parked, .connecting, .judging, .answering, .tunnelling, .poisoned:
             return self.poison(.fail)
         }
     }
@@ -256,7 +261,7 @@ extension ExchangeMachine {
         case .judging(let attempts, _):
             self.state = .judging(attempts, isHeldAnswerLost: true)
             return .ignore
-        case .answering:
+        case .answering, .tunnelling:
             self.state = .idle
             return .abortCaller
         case .idle, .collecting, .parked, .connecting, .poisoned:
@@ -281,7 +286,7 @@ extension ExchangeMachine {
         case .collecting, .parked, .connecting, .expecting, .sending, .examining, .judging:
             self.state = .idle
             return true
-        case .idle, .answering, .poisoned:
+        case .idle, .answering, .tunnelling, .poisoned:
             self.state = .idle
             return false
         }
@@ -294,5 +299,36 @@ extension ExchangeMachine {
         assertionFailure("an event that this state does not know")
         self.state = .poisoned
         return action
+    }
+}
+
+// MARK: - A tunnel
+
+extension ExchangeMachine {
+    /// One end of a tunnel.
+    package enum Side: Equatable, Sendable { case caller, upstream }
+
+    package enum Switched: Equatable, Sendable { case tunnel, fail }
+
+    /// A 101 has come, and was asked for.
+    package mutating func switched() -> Switched {
+        guard case .sending = self.state else { return self.poison(.fail) }
+        self.state = .tunnelling(ended: nil)
+        return .tunnel
+    }
+
+    package enum TunnelEnded: Equatable, Sendable {
+        /// The other side must be told, and may go on sending.
+        case passOn
+        /// The other side had ended before: it is over, behind what is still on its way.
+        case finish
+        case ignore
+    }
+
+    /// One side sends no more.
+    package mutating func tunnelEnded(_ side: Side) -> TunnelEnded {
+        guard case .tunnelling(let ended) = self.state, ended != side else { return .ignore }
+        self.state = ended == nil ? .tunnelling(ended: side) : .idle
+        return ended == nil ? .passOn : .finish
     }
 }

@@ -82,7 +82,7 @@ final class GatewayLoop {
     var traffic: TrafficCounts {
         var counts = self.meter.counts
         counts.downstreamConnections = self.callers.count
-        counts.upstreamConnections = self.pools.reduce(0) { $0 + $1.count }
+        counts.upstreamConnections = self.pools.reduce(self.callers.count { $0.isTunnelling }) { $0 + $1.count }
         return counts
     }
 }

@@ -77,6 +77,12 @@ package struct AnswerReader {
         }
     }
 
+    /// All bytes that wait here. Nothing is an answer any more from here on.
+    package mutating func takeRest() -> ByteBuffer {
+        defer { self = AnswerReader() }
+        return self.buffer
+    }
+
     /// Throws the rest of the answer away, as far as it is here.
     ///
     /// - Returns: whether that was all of it, and well formed.

@@ -22,6 +22,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
         case held
         /// Held, and the connection is gone; but the answer is whole.
         case heldLast
+        /// HTTP is over: bytes go to the exchange as they come. Out of the pool.
+        case tunnelling
         case closed
     }
 
@@ -35,6 +37,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private var outbox = Outbox()
     private var isProcessing = false
     private(set) var isWritable = true
+    /// Of a tunnel: the upstream was told that the caller has ended.
+    private var isOutputEnded = false
     /// It has been idle: the upstream may have closed it just now.
     private(set) var isReused = false
     /// The sweep's tick at which it became idle.
@@ -44,7 +48,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     var isOpen: Bool {
         switch self.state {
-        case .idle, .answering, .held: self.context != nil
+        case .idle, .answering, .held, .tunnelling: self.context != nil
         case .heldLast, .closed: false
         }
     }
@@ -59,6 +63,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        // The upstream's own end has no event of its own then.
+        if self.isOutputEnded { self.exchange?.upstreamEnded() }
         self.ended(cleanly: false)
     }
 
@@ -71,9 +77,15 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     /// The upstream's side ends with this event and with nothing else: a reset is no end of an answer.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard let event = event as? ChannelEvent, event == .inputClosed else { return }
-        self.ended(cleanly: true)
-        context.close(promise: nil)
+        guard let event = event as? ChannelEvent else { return }
+        switch (self.state, event) {
+        case (.tunnelling, .inputClosed): self.exchange?.upstreamEnded()
+        case (.tunnelling, .outputClosed): self.isOutputEnded = true
+        case (_, .inputClosed):
+            self.ended(cleanly: true)
+            context.close(promise: nil)
+        case (_, .outputClosed): break
+        }
     }
 
     private func ended(cleanly: Bool) {
@@ -99,8 +111,13 @@ final class UpstreamHandler: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
-        self.reader.receive(self.unwrapInboundIn(data))
-        self.process()
+        let bytes = self.unwrapInboundIn(data)
+        if case .tunnelling = self.state {
+            self.exchange?.answerBytes(bytes)
+        } else {
+            self.reader.receive(bytes)
+            self.process()
+        }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -123,7 +140,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private var wantsRead: Bool {
         switch self.state {
         case .idle: true
-        case .answering: self.exchange?.canTakeAnswer ?? true
+        case .answering, .tunnelling: self.exchange?.canTakeAnswer ?? true
         case .held, .heldLast, .closed: false
         }
     }
@@ -143,6 +160,11 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     /// - Returns: whether there may be more to do.
     private func step(_ exchange: Exchange) throws(WireError) -> Bool {
+        if case .tunnelling = self.state {
+            let rest = self.reader.takeRest()
+            if rest.readableBytes > 0 { exchange.answerBytes(rest) }
+            return false
+        }
         guard case .answering = self.state else { return false }
         switch try self.reader.next() {
         case .head(let head): exchange.answered(head)
@@ -200,7 +222,7 @@ extension UpstreamHandler {
             self.state = .closed
             // Only the end of the connection tells such an answer's end, and that is here.
             self.exchange?.answerEnded(nil, isReusable: false)
-        case .idle, .answering, .closed: break
+        case .idle, .answering, .tunnelling, .closed: break
         }
     }
 
@@ -234,6 +256,7 @@ extension UpstreamHandler {
 
     /// The connection is not fit for another request, or its exchange is over.
     func close() {
+        if case .tunnelling = self.state { self.context?.channel.resetOnClose() }
         self.exchange = nil
         self.outbox.clear()
         self.leave()
@@ -245,6 +268,37 @@ extension UpstreamHandler {
         self.state = .closed
         self.pool?.closed(self)
         self.pool = nil
+    }
+}
+
+// MARK: - For a tunnel
+
+extension UpstreamHandler {
+    /// What comes from here on is no answer. The connection makes room in its pool.
+    func tunnel() {
+        self.pool?.closed(self)
+        self.pool = nil
+        self.state = .tunnelling
+    }
+
+    /// The caller has ended its side: the upstream is told behind what was written, and still heard.
+    func endOutput() {
+        self.context?.close(mode: .output, promise: nil)
+    }
+
+    /// Both sides have ended: the connection does behind what was written, or when that takes longer than `limit`.
+    func closeWhenWritten(within limit: Duration) {
+        self.exchange = nil
+        self.leave()
+        guard let context = self.context else { return }
+        let channel = context.channel
+        let late = context.eventLoop.scheduleTask(in: TimeAmount(limit)) { channel.close(promise: nil) }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
+        written.futureResult.whenComplete { _ in
+            late.cancel()
+            channel.close(promise: nil)
+        }
     }
 }
 

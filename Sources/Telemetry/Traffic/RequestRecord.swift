@@ -17,12 +17,12 @@ package struct RequestRecord: Sendable {
     package var error: String?
     /// Why, for the operator: what the caller is not told.
     package var reason: String?
-    /// Of the request's body, as far as it was read.
+    /// Of the request's body, as far as it was read, or from the caller in a tunnel.
     package var bytesIn = 0
-    /// Of the upstream's answer's body, as far as it was passed on.
+    /// Of the upstream's answer's body, as far as it was passed on, or to the caller in a tunnel.
     package var bytesOut = 0
     package var replay = Replay.none
-    /// The caller was sent all of the answer.
+    /// The caller was sent all of the answer; or both sides of a tunnel had ended theirs.
     package var isWhole = false
 
     package init(method: StaticString, startedAt: BootInstant) {

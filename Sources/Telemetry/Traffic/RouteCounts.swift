@@ -2,7 +2,7 @@ import TokenModel
 
 /// What was counted of one route's requests.
 package struct RouteCounts: Sendable {
-    private var statusClasses = InlineArray<6, UInt64>(repeating: 0)
+    private var statusClasses = InlineArray<7, UInt64>(repeating: 0)
     private var replays = InlineArray<5, UInt64>(repeating: 0)
     package private(set) var durations = DurationCounts()
     /// Heads that left with a token; a request that is sent again leaves twice.

@@ -2,6 +2,8 @@
 package enum StatusClass: Int, CaseIterable, Sendable {
     /// The caller went, or was cut off, before an answer began.
     case none
+    /// A connection that went over to another protocol, and has ended: 101 is the only such final answer.
+    case switched
     case successful, redirection, callerError, serverError
     /// None of those that RFC 9110 §15 has for final answers.
     case other
@@ -11,6 +13,7 @@ package enum StatusClass: Int, CaseIterable, Sendable {
         self =
             switch status / 100 {
             case 0: .none
+            case 1: .switched
             case 2: .successful
             case 3: .redirection
             case 4: .callerError
@@ -23,6 +26,7 @@ package enum StatusClass: Int, CaseIterable, Sendable {
     package var label: String {
         switch self {
         case .none: "none"
+        case .switched: "1xx"
         case .successful: "2xx"
         case .redirection: "3xx"
         case .callerError: "4xx"

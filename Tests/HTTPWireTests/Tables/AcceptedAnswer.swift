@@ -201,7 +201,10 @@ extension AcceptedAnswer {
                 "HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade",
                 "Sec-WebSocket-Accept: x",
             ],
-            passed: ["HTTP/1.1 101 Switching Protocols", "Sec-WebSocket-Accept: x"]
+            passed: [
+                "HTTP/1.1 101 Switching Protocols", "Sec-WebSocket-Accept: x", "Connection: Upgrade",
+                "Upgrade: websocket",
+            ]
         ) {
             $0.status = 101
             $0.body = .none

@@ -33,6 +33,7 @@ import Testing
     private static let judgingLost = judging + [.lost(mayRepeat: false)]
     private static let replaying = judging + [.passArrived(isNewer: true)]
     private static let answering = sending + [.answered(isDeadToken: false, isRepeatable: true)]
+    private static let tunnelling = sending + [.switched]
     private static let retrying = sendingReused + [.lost(mayRepeat: true)]
 
     static let begins: [Row] = [
@@ -58,6 +59,7 @@ import Testing
         Row(expecting, .passArrived(isNewer: true), "ignore", .expecting),
         Row(examining, .passArrived(isNewer: true), "ignore", .examining),
         Row(answering, .passArrived(isNewer: true), "ignore", .answering),
+        Row(tunnelling, .passArrived(isNewer: true), "ignore", .tunnelling),
     ]
 
     static let failures: [Row] = [
@@ -73,6 +75,7 @@ import Testing
         Row(answering, .failed, "ignore", .answering),
         Row(expecting, .upstreamFailed, "answer", .idle),
         Row(examining, .upstreamFailed, "answer", .idle),
+        Row(tunnelling, .failed, "ignore", .tunnelling),
         Row([], .upstreamFailed, "abort", .idle),
         Row(collecting, .upstreamFailed, "answer", .idle),
         Row(parked, .upstreamFailed, "answer", .idle),
@@ -80,6 +83,7 @@ import Testing
         Row(sending, .upstreamFailed, "answer", .idle),
         Row(judging, .upstreamFailed, "answer", .idle),
         Row(answering, .upstreamFailed, "abort", .idle),
+        Row(tunnelling, .upstreamFailed, "abort", .idle),
     ]
 
     static let sendings: [Row] = [
@@ -98,6 +102,7 @@ import Testing
         Row(examining, .continued, "ignore", .examining),
         Row(judging, .continued, "ignore", .judging),
         Row(answering, .continued, "ignore", .answering),
+        Row(tunnelling, .continued, "ignore", .tunnelling),
     ]
 
     static let answers: [Row] = [
@@ -168,15 +173,34 @@ import Testing
         Row(expectingReused, .lost(mayRepeat: false), "answerReset", .idle),
         Row(expecting, .lost(mayRepeat: true), "answerReset", .idle),
         Row(examining, .lost(mayRepeat: false), "answerReset", .idle),
+        Row(tunnelling, .lost(mayRepeat: true), "abortCaller", .idle),
+        Row(tunnelling + [.tunnelEnded(.caller)], .lost(mayRepeat: true), "abortCaller", .idle),
     ]
 
+    static let tunnels: [Row] =
+        [
+            Row(sending, .switched, "tunnel", .tunnelling),
+            Row(replaying + [.sent(onReused: true)], .switched, "tunnel", .tunnelling),
+            Row(tunnelling, .tunnelEnded(.caller), "passOn", .tunnelling),
+            Row(tunnelling, .tunnelEnded(.upstream), "passOn", .tunnelling),
+            Row(tunnelling + [.tunnelEnded(.caller)], .tunnelEnded(.caller), "ignore", .tunnelling),
+            Row(tunnelling + [.tunnelEnded(.caller)], .tunnelEnded(.upstream), "finish", .idle),
+            Row(tunnelling + [.tunnelEnded(.upstream)], .tunnelEnded(.upstream), "ignore", .tunnelling),
+            Row(tunnelling + [.tunnelEnded(.upstream)], .tunnelEnded(.caller), "finish", .idle),
+        ]
+        + [
+            ([], .idle), (collecting, .collecting), (parked, .parked), (connecting, .connecting), (sending, .sending),
+            (expecting, .expecting), (examining, .examining), (judging, .judging), (answering, .answering),
+        ].map { way, phase in Row(way, .tunnelEnded(.caller), "ignore", phase) }
+
     static let leavings: [Row] = [
-        [], collecting, parked, connecting, expecting, sending, examining, judging, judgingLost, answering,
+        [], collecting, parked, connecting, expecting, sending, examining, judging, judgingLost, answering, tunnelling,
+        tunnelling + [.tunnelEnded(.upstream)],
     ].map { way in
         Row(way, .abandoned, "()", .idle)
     }
 
-    @Test(arguments: begins + passes + failures + sendings + answers + losses + leavings)
+    @Test(arguments: begins + passes + failures + sendings + answers + losses + tunnels + leavings)
     func `each event has its one action and leads to one phase`(row: Row) {
         var machine = ExchangeMachine()
         for event in row.way { _ = event.happen(to: &machine) }
@@ -190,7 +214,8 @@ import Testing
 
     @Test func `the table leaves out no event that can happen in a phase`() {
         let rows =
-            Self.begins + Self.passes + Self.failures + Self.sendings + Self.answers + Self.losses + Self.leavings
+            Self.begins + Self.passes + Self.failures + Self.sendings + Self.answers + Self.losses + Self.tunnels
+            + Self.leavings
         var told: Set<String> = []
         for row in rows {
             var machine = ExchangeMachine()
@@ -199,6 +224,7 @@ import Testing
         }
         for phase: ExchangeMachine.Phase in [
             .idle, .collecting, .parked, .connecting, .expecting, .sending, .examining, .judging, .answering,
+            .tunnelling,
         ] {
             for event in MachineEvent.allCases where event.isPossible(in: phase) {
                 #expect(told.contains("\(phase) \(Self.kind(event))"))

@@ -16,6 +16,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     case examined
     case lost(mayRepeat: Bool)
     case ended
+    case switched
+    case tunnelEnded(ExchangeMachine.Side)
     case upstreamFailed
     case abandoned
 
@@ -28,7 +30,7 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         .answered(isDeadToken: false, isRepeatable: false), .sentExpecting(onReused: true),
         .sentExpecting(onReused: false), .continued, .expectationRefused(isRepeatable: true),
         .expectationRefused(isRepeatable: false), .examined, .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
-        .upstreamFailed, .abandoned,
+        .switched, .tunnelEnded(.caller), .tunnelEnded(.upstream), .upstreamFailed, .abandoned,
     ]
 
     /// Makes it happen.
@@ -52,6 +54,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
             "\(machine.answered(.init(isDeadToken: isDeadToken, isRepeatable: isRepeatable)))"
         case .lost(let mayRepeat): "\(machine.upstreamLost(mayRepeat: mayRepeat))"
         case .ended: "\(machine.answerEnded())"
+        case .switched: "\(machine.switched())"
+        case .tunnelEnded(let side): "\(machine.tunnelEnded(side))"
         case .upstreamFailed: machine.upstreamFailed() ? "answer" : "abort"
         case .abandoned: "\(machine.abandoned())"
         }
@@ -65,8 +69,9 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .lapsed, .sent, .sentExpecting: phase == .connecting
         case .answered: phase == .sending || phase == .expecting || phase == .examining
         case .expectationRefused, .examined: phase == .sending || phase == .expecting
+        case .switched: phase == .sending
         case .ended: phase == .answering
-        case .passArrived, .failed, .continued, .lost, .upstreamFailed, .abandoned: phase != .poisoned
+        case .passArrived, .failed, .continued, .lost, .tunnelEnded, .upstreamFailed, .abandoned: phase != .poisoned
         }
     }
 
@@ -89,6 +94,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
             (isDead ? "dead token" : "answer") + (isRepeatable ? ", repeatable" : ", not repeatable")
         case .lost(let mayRepeat): mayRepeat ? "lost, may repeat" : "lost"
         case .ended: "answer ended"
+        case .switched: "101"
+        case .tunnelEnded(let side): "\(side) ended its side"
         case .upstreamFailed: "upstream failed"
         case .abandoned: "caller gone"
         }

@@ -11,7 +11,7 @@ import TokenModel
 
     @Test(arguments: [
         (0, StatusClass.none), (200, .successful), (204, .successful), (304, .redirection), (404, .callerError),
-        (503, .serverError), (101, .other), (600, .other),
+        (503, .serverError), (101, .switched), (600, .other),
     ])
     func `a status has one class`(status: Int, expected: StatusClass) {
         let counts = self.counted([.sample(route: 1, status: status)])

@@ -1,0 +1,107 @@
+"""Puts Martlet under loads that it must bear, and checks the bound of each.
+
+Starts the gateway and a plain upstream on free loopback ports in a temporary directory, and stops what it started. Each
+case is bounded in time. Prints what was measured beside its bound; exits 1 when a bound is broken or a case failed.
+
+  memory       a 1 GiB upload and a 1 GiB download: at most 100 MiB of memory (VmHWM) each
+  readers      5,000 slow readers of 1 MiB answers: at most 256 MiB of memory (VmHWM)
+  idle         10,000 idle connections: at most 12 KiB of memory (RSS) each
+  slow         heads and bodies that come a byte at a time over 5,000 connections: callers that behave have a p99 of at
+               most twice what they had before or 50 ms, and the admin listener answers within 1 s
+  descriptors  256 file descriptors and 1,000 connections: all of them end, the admin listener answers within 1 s, and
+               callers are served again within 5 s of their leaving
+  websockets   10,000 messages and frames of 16 MiB to an echo server and back, equal (Python's websockets)
+  restart      one process after another takes over under load: 100,000 requests, none failed (needs root, for a network
+               namespace with net.ipv4.tcp_migrate_req=1, and serve --takeover)
+"""
+
+import argparse
+import asyncio
+import importlib
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from stressing.checks import Check, Skipped, report
+from stressing.processes import Failed, Processes, say
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# Seconds that a case may take.
+CASES = {"memory": 600, "readers": 300, "idle": 180, "slow": 180, "descriptors": 120, "websockets": 300, "restart": 600}
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        prog="scripts/stress", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example: scripts/stress --cases memory,websockets --json figures.json")
+    parser.add_argument("--cases", default=",".join(CASES), help="what to try (default: %(default)s)")
+    parser.add_argument("--program", type=pathlib.Path, help="the martlet to try (default: builds one, in release)")
+    parser.add_argument("--share", type=float, default=1, help="do only so much of each load, to try this script: 0.01 to 1")
+    parser.add_argument("--json", type=pathlib.Path, help="keep the figures in this file")
+    parser.add_argument("--in-namespace", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.cases = options.cases.split(",")
+    if unknown := [one for one in options.cases if one not in CASES]:
+        parser.error(f"no case is called {unknown[0]}; there are {', '.join(CASES)}")
+    if not 0.01 <= options.share <= 1:
+        parser.error("--share is from 0.01 to 1")
+    return options
+
+
+def program(options):
+    if options.program:
+        path = options.program.resolve()
+        if not os.access(path, os.X_OK):
+            raise Failed(f"{path} is no program")
+        return path
+    say("building; the first time takes several minutes")
+    built = subprocess.run([ROOT / "scripts/build", "release", "martlet"], check=True, stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(built.stdout.strip().splitlines()[-1]) / "martlet"
+
+
+async def run(case, options):
+    started = time.monotonic()
+    say(f"{case}: begins")
+    with tempfile.TemporaryDirectory(prefix=f"martlet-stress-{case}.") as work:
+        processes = Processes(pathlib.Path(work), options)
+        try:
+            module = importlib.import_module(f"stressing.case_{case}")
+            checks = await asyncio.wait_for(module.run(processes, options), CASES[case])
+        except Skipped as reason:
+            checks = [Check("the whole case", "not tried", str(reason), None)]
+        except asyncio.TimeoutError:
+            checks = [Check("the whole case", f"over {CASES[case]} s", "in time", False)]
+        except Exception as error:
+            sys.stderr.write(processes.log_tail())
+            checks = [Check("the whole case", f"failed: {error or type(error).__name__}", "ends", False)]
+        finally:
+            processes.stop()
+    say(f"{case}: ended after {time.monotonic() - started:.0f} s")
+    return checks
+
+
+def main():
+    options = parse()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        options.program = program(options)
+    except (Failed, subprocess.CalledProcessError) as error:
+        say(str(error))
+        sys.exit(69)
+    results = {case: asyncio.run(run(case, options)) for case in options.cases}
+    if options.json:
+        options.json.write_text(json.dumps({case: [check._asdict() for check in checks] for case, checks in results.items()}) + "\n")
+    if not options.in_namespace:
+        report(results)
+    sys.exit(1 if any(check.holds is False for checks in results.values() for check in checks) else 0)
+
+
+main()

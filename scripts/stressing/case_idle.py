@@ -1,0 +1,38 @@
+"""Callers that had one answer and stay: what each costs while it does nothing."""
+
+import asyncio
+import socket
+
+from stressing.checks import at_most, equals
+from stressing.client import answer_time
+from stressing.processes import say
+
+REQUEST = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+async def run(processes, options):
+    count = processes.share(10_000)
+    processes.need_descriptors(count)
+    gateway = processes.gateway(processes.upstream())
+    # What the first requests of all bring into memory is nobody's share.
+    for _ in range(200):
+        await answer_time(gateway.port)
+    before = gateway.memory("VmRSS")
+    sockets, answered = await asyncio.to_thread(settle, gateway.port, count)
+    per_connection = (gateway.memory("VmRSS") - before) / count
+    for one in sockets:
+        one.close()
+    return [equals("connections that were answered", answered, count),
+            at_most("memory of each (RSS)", per_connection, 12, "KiB")]
+
+
+def settle(port, count):
+    sockets, answered = [], 0
+    for number in range(count):
+        one = socket.create_connection(("127.0.0.1", port), 10)
+        one.sendall(REQUEST)
+        answered += one.recv(4096).startswith(b"HTTP/1.1 200")
+        sockets.append(one)
+        if number % 2500 == 2499:
+            say(f"idle: {number + 1} connections")
+    return sockets, answered

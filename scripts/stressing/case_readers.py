@@ -1,0 +1,65 @@
+"""Many callers that read a large answer slowly: what they have not read waits at the upstream, not in the gateway."""
+
+import asyncio
+import selectors
+import socket
+import time
+
+from stressing.checks import at_most, equals
+from stressing.processes import say
+
+SIZE = 1 << 20
+
+
+async def run(processes, options):
+    count = processes.share(5000)
+    # Each has one to the gateway and one from it.
+    processes.need_descriptors(2 * count)
+    gateway = processes.gateway(processes.upstream())
+    whole = await asyncio.to_thread(read_slowly, gateway.port, count)
+    return [equals("answers that arrived whole", whole, count),
+            at_most("memory (VmHWM)", gateway.memory("VmHWM") / 1024, 256, "MiB")]
+
+
+def read_slowly(port, count):
+    """How many of `count` answers were of the right length, read in small pieces by turns."""
+    selector, got, whole = selectors.DefaultSelector(), {}, 0
+    for _ in range(count):
+        one = socket.socket()
+        # Else the kernel would read ahead for the caller.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
+        one.connect(("127.0.0.1", port))
+        one.sendall(f"GET /bytes/{SIZE} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        one.setblocking(False)
+        selector.register(one, selectors.EVENT_READ)
+        got[one] = bytearray(), 0
+    say(f"readers: {count} have asked, and wait for 5 s")
+    time.sleep(5)
+    deadline, told = time.monotonic() + 240, time.monotonic()
+    while got and time.monotonic() < deadline:
+        # Everybody takes a little in each turn.
+        for key, _ in selector.select(1):
+            one = key.fileobj
+            head, body = got[one]
+            try:
+                piece = one.recv(16 << 10)
+            except BlockingIOError:
+                continue
+            except OSError:
+                piece = b""
+            if not piece:
+                whole += body == SIZE
+                selector.unregister(one)
+                del got[one]
+                one.close()
+            elif b"\r\n\r\n" in head:
+                got[one] = head, body + len(piece)
+            else:
+                head += piece
+                got[one] = head, len(head.partition(b"\r\n\r\n")[2])
+        if time.monotonic() > told + 5:
+            told = time.monotonic()
+            say(f"readers: {len(got)} still read")
+    for one in got:
+        one.close()
+    return whole

@@ -1,0 +1,75 @@
+"""Messages and large frames through the gateway to an echo server and back, with an independent WebSocket library."""
+
+import asyncio
+import importlib.util
+import random
+
+from stressing.checks import Skipped, equals
+from stressing.processes import TOKEN, free_port, say
+
+# Messages that may be on their way at once.
+WINDOW = 64
+
+
+async def run(processes, options):
+    if not importlib.util.find_spec("websockets"):
+        raise Skipped("Python's websockets is not there (Debian: python3-websockets)")
+    port = free_port()
+    processes.python("echo", port).wait_for(port)
+    gateway = processes.gateway(port)
+    random.seed(1)
+    messages = [message(number) for number in range(processes.share(10_000))]
+    token, small = await echo(gateway.port, messages, "deflate")
+    large = [random.randbytes(16 << 20) for _ in range(4)]
+    say(f"websockets: {small} messages came back equal")
+    _, whole = await echo(gateway.port, large, None)
+    return [equals("the token is on the handshake", token == f"Bearer {TOKEN}", True),
+            equals("messages that came back equal", small, len(messages)),
+            equals("frames of 16 MiB that came back equal", whole, len(large)),
+            equals("connections still counted by the gateway", await connections(gateway), 0)]
+
+
+def message(number):
+    """Texts and bytes by turns, of 0 to 4 KiB."""
+    size = random.randrange(4096)
+    return random.randbytes(size) if number % 2 else "ü" * (size // 2)
+
+
+async def echo(port, messages, compression):
+    """What the handshake carried as `Authorization`, and how many messages came back as they were sent, in order."""
+    import websockets
+
+    uri, options = f"ws://127.0.0.1:{port}/echo", {"compression": compression, "max_size": None}
+    async with websockets.connect(uri, **options) as socket:
+        token = await socket.recv()
+        room, equal = asyncio.Semaphore(WINDOW), 0
+
+        async def send():
+            for one in messages:
+                await room.acquire()
+                await socket.send(one)
+
+        sending = asyncio.create_task(send())
+        for one in messages:
+            equal += await socket.recv() == one
+            room.release()
+        await sending
+    return token, equal
+
+
+async def connections(gateway):
+    """Callers that the gateway still has; a tunnel that has ended must leave none."""
+    for _ in range(50):
+        left = sum(established(gateway.port))
+        if not left:
+            break
+        await asyncio.sleep(0.1)
+    return left
+
+
+def established(port):
+    """1 for each connection that the port's listener has and that is open on its side (/proc/net/tcp)."""
+    with open("/proc/net/tcp") as table:
+        for line in list(table)[1:]:
+            fields = line.split()
+            yield fields[1].endswith(f":{port:04X}") and fields[3] in ("01", "08")

@@ -1,0 +1,33 @@
+"""What a case has found, and how that is shown."""
+
+import typing
+
+
+class Skipped(Exception):
+    """The case can't be tried here; says why."""
+
+
+class Check(typing.NamedTuple):
+    """One bound. `holds` is None where it was not tried."""
+
+    what: str
+    measured: str
+    bound: str
+    holds: bool | None
+
+
+def at_most(what, value, bound, unit):
+    return Check(what, f"{value:.1f} {unit}", f"at most {bound:.1f} {unit}", value <= bound)
+
+
+def equals(what, value, bound):
+    return Check(what, str(value), str(bound), value == bound)
+
+
+def report(results):
+    rows = [(case, *check[:3], {True: "holds", False: "BROKEN", None: "skipped"}[check.holds])
+            for case, checks in results.items() for check in checks]
+    head = ("case", "what", "measured", "bound", "")
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    for row in [head, *rows]:
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())

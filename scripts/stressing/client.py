@@ -1,0 +1,79 @@
+"""A caller that knows nothing of Martlet but HTTP/1.1."""
+
+import asyncio
+import time
+
+
+class BrokenAnswer(Exception):
+    pass
+
+
+async def read_head(reader):
+    """The status and the fields, names in lower case."""
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    fields = dict((name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines[1:] if line))
+    return int(lines[0].split(" ")[1]), fields
+
+
+class Caller:
+    """One connection at a time, kept as long as the other side keeps it."""
+
+    def __init__(self, port):
+        self.port, self.reader, self.writer = port, None, None
+
+    async def get(self, path):
+        """The status of the answer, whose body is read and forgotten."""
+        if not self.writer:
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        status, fields = await read_head(self.reader)
+        if "content-length" not in fields:
+            raise BrokenAnswer("an answer without a length")
+        await self.reader.readexactly(int(fields["content-length"]))
+        if fields.get("connection", "").lower() == "close":
+            self.close()
+        return status
+
+    def close(self):
+        if self.writer:
+            self.writer.close()
+        self.reader = self.writer = None
+
+
+async def answer_time(port, path="/small", limit=10):
+    """How long a new connection and one answer take, in seconds; `limit` when it fails or takes longer."""
+    caller, started = Caller(port), time.monotonic()
+    try:
+        status = await asyncio.wait_for(caller.get(path), limit)
+        return time.monotonic() - started if status == 200 else limit
+    except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer):
+        return limit
+    finally:
+        caller.close()
+
+
+async def load(port, seconds, rate=100, workers=8):
+    """Answer times of so many requests a second, on connections that are kept; and how many failed."""
+    times, failed = [], 0
+    start = time.monotonic()
+
+    async def work(number):
+        nonlocal failed
+        caller = Caller(port)
+        for turn in range(number, int(seconds * rate), workers):
+            await asyncio.sleep(max(0, start + turn / rate - time.monotonic()))
+            began = time.monotonic()
+            try:
+                failed += await asyncio.wait_for(caller.get("/small"), 10) != 200
+            except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer):
+                caller.close()
+                failed += 1
+            times.append(time.monotonic() - began)
+        caller.close()
+
+    await asyncio.gather(*(work(number) for number in range(workers)))
+    return sorted(times), failed
+
+
+def p99(times):
+    return times[len(times) * 99 // 100]

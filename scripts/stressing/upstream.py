@@ -1,0 +1,64 @@
+"""A plain upstream: `/small` answers a little, `/bytes/N` so many bytes, `/sink` how many bytes it was sent.
+
+    python3 -m stressing.upstream PORT
+"""
+
+import asyncio
+import contextlib
+import sys
+
+PIECE = b"x" * 65536
+
+
+def head(status, length):
+    return f"HTTP/1.1 {status} OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+async def body(reader, lines):
+    """How many bytes followed the head; Martlet frames each body by its length or in chunks."""
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
+    count = 0
+    if b"content-length" in fields:
+        left = int(fields[b"content-length"])
+        while left > 0:
+            piece = await reader.read(min(left, len(PIECE)))
+            if not piece:
+                raise asyncio.IncompleteReadError(b"", left)
+            left -= len(piece)
+            count += len(piece)
+    elif b"transfer-encoding" in fields:
+        while size := int(await reader.readline(), 16):
+            await reader.readexactly(size + 2)
+            count += size
+        await reader.readline()
+    return count
+
+
+async def serve(reader, writer):
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
+        while True:
+            lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+            path = lines[0].split(b" ")[1].decode()
+            sent = await body(reader, lines[1:])
+            if path.startswith("/bytes/"):
+                left = int(path.removeprefix("/bytes/"))
+                writer.write(head(200, left))
+                while left > 0:
+                    writer.write(PIECE[:left])
+                    left -= len(PIECE)
+                    await writer.drain()
+            else:
+                answer = str(sent).encode() if path == "/sink" else b"hello, world\n"
+                writer.write(head(200, len(answer)) + answer)
+                await writer.drain()
+    writer.close()
+
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[1]), backlog=4096)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main())
