@@ -111,6 +111,25 @@ import TokenModel
         }
     }
 
+    @Test func `one that says so gets the body at once, and is asked again with the next token`() async throws {
+        try await self.withLimit { rig, caller in
+            var upstream: Peer?
+            for generation: UInt64 in 1...2 {
+                rig.install(.sample(generation))
+                try await rig.settle()
+                try await caller.send(Self.upload(false))
+                if upstream == nil { upstream = try await rig.upstream.accept() }
+                let peer = try #require(upstream)
+                let head = try await peer.head()
+                #expect(head["Expect"] == "100-continue")
+                try await peer.send(Self.go)
+                #expect(String(buffer: try await peer.body(of: head)) == Self.body)
+                try await peer.send(Self.ok)
+                #expect(try await caller.answer().body == "ok")
+            }
+        }
+    }
+
     @Test func `417 brings the request again at once, without what was refused`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(Self.upload(true))
