@@ -111,6 +111,25 @@ import TokenModel
         }
     }
 
+    @Test func `one that says so gets the body at once, and is asked again with the next token`() async throws {
+        try await self.withLimit { rig, caller in
+            var upstream: Peer?
+            for generation: UInt64 in 1...2 {
+                rig.install(.sample(generation))
+                try await rig.settle()
+                try await caller.send(Self.upload(false))
+                if upstream == nil { upstream = try await rig.upstream.accept() }
+                let peer = try #require(upstream)
+                let head = try await peer.head()
+                #expect(head["Expect"] == "100-continue")
+                try await peer.send(Self.go)
+                #expect(String(buffer: try await peer.body(of: head)) == Self.body)
+                try await peer.send(Self.ok)
+                #expect(try await caller.answer().body == "ok")
+            }
+        }
+    }
+
     @Test func `417 brings the request again at once, without what was refused`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(Self.upload(true))
@@ -266,6 +285,51 @@ import TokenModel
             #expect(head["Expect"] == "100-continue")
             try await fresh.send(Self.go)
             #expect(String(buffer: try await fresh.body(of: head)) == Self.body)
+        }
+    }
+
+    @Test func `F22 a 401 in the middle of a large upload is passed on, and the next request finds a fresh token`()
+        async throws
+    {
+        try await self.withLimit { rig, caller in
+            let half = String(repeating: "b", count: 2_500)
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n\(half)")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send(Self.go)
+            #expect(String(buffer: try await upstream.bytes(2_500)) == half)
+            try await upstream.send(Self.dead)
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.head["Connection"] == "close")
+            #expect(answer.head.all("Martlet-Replayed").isEmpty)
+            #expect(try await caller.ending() == .clean)
+            #expect(try await upstream.rest().bytes.readableBytes == 0)
+            try await self.refresh(rig)
+            let next = try await rig.caller()
+            try await next.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-2")
+        }
+    }
+
+    @Test func `F24 a caller that leaves before its account is refreshed leaves the refresh to the next`() async throws
+    {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send(Self.dead)
+            let question = try await rig.passes.questions.next("question")
+            try await caller.reset()
+            _ = try await upstream.ending()
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            try await rig.settle()
+            let next = try await rig.caller()
+            try await next.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-2")
+            #expect(rig.upstream.connections == 2)
         }
     }
 
