@@ -33,7 +33,7 @@ from stressing.processes import Failed, Processes, say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Seconds that a case may take.
-CASES = {"memory": 600, "readers": 300, "idle": 180, "slow": 180, "descriptors": 120, "websockets": 300, "restart": 600}
+CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "websockets": 300, "restart": 600}
 
 
 def parse():

@@ -1,4 +1,5 @@
-"""A plain upstream: `/small` answers a little, `/bytes/N` so many bytes, `/sink` how many bytes it was sent.
+"""A plain upstream: `/small` answers a little, `/bytes/N` so many bytes, `/last/N` too and ends the connection behind
+them, `/sink` how many bytes it was sent.
 
     python3 -m stressing.upstream PORT
 """
@@ -40,13 +41,15 @@ async def serve(reader, writer):
             lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
             path = lines[0].split(b" ")[1].decode()
             sent = await body(reader, lines[1:])
-            if path.startswith("/bytes/"):
-                left = int(path.removeprefix("/bytes/"))
+            if path.startswith(("/bytes/", "/last/")):
+                left = int(path.rpartition("/")[2])
                 writer.write(head(200, left))
                 while left > 0:
                     writer.write(PIECE[:left])
                     left -= len(PIECE)
                     await writer.drain()
+                if path.startswith("/last/"):
+                    break
             else:
                 answer = str(sent).encode() if path == "/sink" else b"hello, world\n"
                 writer.write(head(200, len(answer)) + answer)
