@@ -23,6 +23,8 @@ package struct RequestHead: Sendable {
     package let keepsAlive: Bool
     /// The caller waits for a 100 before it sends the body (RFC 9110 §10.1.1).
     package let expectsContinue: Bool
+    /// `TE: trailers`: the caller knows of trailers, so its own may go on (RFC 9110 §6.5.1, §10.1.4).
+    package let passesTrailers: Bool
 
     /// The host without its port.
     package var hostName: ByteRange {

@@ -118,7 +118,8 @@ package struct RequestHeadParser {
             body: body,
             host: meaning.host,
             keepsAlive: !connection.close && (line.minorVersion == 1 || connection.keepAlive),
-            expectsContinue: meaning.expectsContinue && line.minorVersion == 1
+            expectsContinue: meaning.expectsContinue && line.minorVersion == 1,
+            passesTrailers: meaning.passesTrailers
         )
     }
 }

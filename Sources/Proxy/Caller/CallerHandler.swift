@@ -136,7 +136,7 @@ final class CallerHandler: ChannelDuplexHandler {
             switch try self.reader.next() {
             case .head(let head): exchange.begin(head)
             case .bytes(let bytes): exchange.requestBytes(bytes)
-            case .end: exchange.requestEnded()
+            case .end(let trailers): exchange.requestEnded(trailers)
             case .needsMore: return false
             }
             return true
