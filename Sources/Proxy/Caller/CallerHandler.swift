@@ -115,7 +115,11 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
-        case .open: self.reader.count < Self.highWater && (!self.reader.isInBody || self.exchange?.wantsBody == true)
+        case .open where self.reader.isInBody:
+            self.reader.count < Self.highWater && self.exchange?.wantsBody == true
+        case .open:
+            // What waits while no request is under way is a head that is not whole: its own limit is the bound.
+            self.reader.count < Self.highWater || self.isWritable && self.exchange?.isIdle == true
         case .ending(let ending): ending.lingers
         case .closed: false
         }
