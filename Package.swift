@@ -127,12 +127,19 @@ let package = Package(
         ),
         program("martlet-mock", uses: ["LocalFiles", "MockServers", argumentParser, unixSignals]),
         room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage"]),
+        // What must hold for every input: tests and fuzzers try it.
+        .target(
+            name: "Properties",
+            dependencies: ["HTTPWire", "OAuth", "TokenModel", nioCore],
+            path: "Tests/Properties",
+            swiftSettings: settings
+        ),
 
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "JSONText"),
-        tests(of: "HTTPWire", using: [nioCore, nioEmbedded, nioHTTP1]),
+        tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "Listening", using: [nioCore, nioPosix]),
         tests(of: "OAuth", using: ["TokenModel"]),
         tests(of: "ProviderClient", using: ["OAuth", "TestKit", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
@@ -144,7 +151,10 @@ let package = Package(
         ),
         tests(
             of: "Proxy",
-            using: ["HTTPWire", "JSONText", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL]
+            using: [
+                "HTTPWire", "JSONText", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioEmbedded, nioHTTP1,
+                nioPosix, nioSSL,
+            ]
         ),
         tests(of: "Settings", using: ["JSONText", "LocalFiles", "TestKit", "TokenModel"]),
         tests(
@@ -166,3 +176,20 @@ let package = Package(
         ),
     ]
 )
+
+// MARK: - Fuzzers: scripts/fuzz builds them, apart from all else, with what libFuzzer needs
+
+if Context.environment["MARTLET_FUZZ"] != nil {
+    for name in ["RequestHead", "Chunks", "Target", "Rewrite", "ProviderAnswer"] {
+        package.targets.append(
+            .executableTarget(
+                name: "Fuzz\(name)",
+                dependencies: ["Properties"],
+                path: "Tests/Fuzz/\(name)",
+                // libFuzzer has the main function.
+                swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]
+            )
+        )
+        package.products.append(.executable(name: "Fuzz\(name)", targets: ["Fuzz\(name)"]))
+    }
+}

@@ -71,6 +71,12 @@ extension Span<UInt8> {
         return true
     }
 
+    /// Whether no byte of `range` is above 0x7F.
+    func isASCII(_ range: ByteRange) -> Bool {
+        for position in range.lower..<range.upper where self[position] >= 0x80 { return false }
+        return true
+    }
+
     /// `range` without spaces and tabs at both ends.
     func trimmed(_ range: ByteRange) -> ByteRange {
         var lower = range.lower

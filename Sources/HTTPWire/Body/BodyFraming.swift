@@ -13,8 +13,8 @@ package enum BodyFraming: Equatable, Sendable {
 extension BodyFraming {
     /// What `Content-Length` and `Transfer-Encoding` say, or `nil` where neither is there.
     ///
-    /// - Throws: ``WireError/Code/badRequest`` for both at once, for two lengths, and for a length that is not a plain
-    ///   decimal number; ``WireError/Code/notImplemented`` for a coding other than exactly `chunked`.
+    /// - Throws: ``WireError/Code/badRequest`` for both at once, for two lengths, for a length that is not a plain
+    ///   decimal number, and for a coding that is not ASCII; ``WireError/Code/notImplemented`` for a coding other than exactly `chunked`.
     static func declared(
         by fields: inout [Field],
         in bytes: Span<UInt8>,
@@ -30,6 +30,7 @@ extension BodyFraming {
             case .transferEncoding:
                 guard declared == nil else { throw .bad("more than one field frames the body") }
                 guard minorVersion == 1 else { throw .bad("Transfer-Encoding in HTTP/1.0") }
+                guard bytes.isASCII(fields[index].value) else { throw .bad("bytes above 0x7F in a transfer coding") }
                 guard bytes.matches(fields[index].value, "chunked") else {
                     throw WireError(.notImplemented, "a transfer coding other than chunked")
                 }

@@ -2,6 +2,7 @@
 struct RequestFields {
     private(set) var host = ByteRange.empty
     private(set) var expectsContinue = false
+    private(set) var passesTrailers = false
 
     /// Marks as stripped what never goes upstream: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
     /// tells of the caller's address, and the announcement of trailers that don't go either.
@@ -39,6 +40,11 @@ struct RequestFields {
                     throw .bad("more than one Martlet field of a name")
                 }
                 try Self.requireASCII(value, in: bytes)
+            case .te:
+                var members = ListMembers(of: value)
+                while let member = members.next(in: bytes) {
+                    if bytes.matches(member, "trailers") { self.passesTrailers = true }
+                }
             case .forwarding, .trailer: break
             default: continue
             }
@@ -53,8 +59,6 @@ struct RequestFields {
     }
 
     private static func requireASCII(_ value: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
-        for position in value.lower..<value.upper where bytes[position] >= 0x80 {
-            throw .bad("bytes above 0x7F in a field that is read here")
-        }
+        guard bytes.isASCII(value) else { throw .bad("bytes above 0x7F in a field that is read here") }
     }
 }

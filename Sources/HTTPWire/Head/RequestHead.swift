@@ -25,6 +25,8 @@ package struct RequestHead: Sendable {
     package let expectsContinue: Bool
     /// The caller would go over to WebSocket on this connection (RFC 6455 §4.1); any other upgrade is ignored.
     package let asksForWebSocket: Bool
+    /// `TE: trailers`: the caller knows of trailers, so its own may go on (RFC 9110 §6.5.1, §10.1.4).
+    package let passesTrailers: Bool
 
     /// The host without its port.
     package var hostName: ByteRange {

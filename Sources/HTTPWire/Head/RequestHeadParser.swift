@@ -120,7 +120,8 @@ package struct RequestHeadParser {
             keepsAlive: !connection.close && (line.minorVersion == 1 || connection.keepAlive),
             expectsContinue: meaning.expectsContinue && line.minorVersion == 1,
             asksForWebSocket: connection.upgrade && line.method == .get && line.minorVersion == 1
-                && (body == .none || body == .length(0)) && WebSocketUpgrade.isOffered(by: fields, in: bytes)
+                && (body == .none || body == .length(0)) && WebSocketUpgrade.isOffered(by: fields, in: bytes),
+            passesTrailers: meaning.passesTrailers
         )
     }
 }

@@ -128,7 +128,11 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
-        case .open: self.reader.count < Self.highWater && (!self.reader.isInBody || self.exchange?.wantsBody == true)
+        case .open where self.reader.isInBody:
+            self.reader.count < Self.highWater && self.exchange?.wantsBody == true
+        case .open:
+            // What waits while no request is under way is a head that is not whole: its own limit is the bound.
+            self.reader.count < Self.highWater || self.isWritable && self.exchange?.isIdle == true
         case .ending(let ending): ending.lingers
         case .tunnelling: self.exchange?.wantsBody == true
         case .closed: false
@@ -150,7 +154,7 @@ final class CallerHandler: ChannelDuplexHandler {
             switch try self.reader.next() {
             case .head(let head): exchange.begin(head)
             case .bytes(let bytes): exchange.requestBytes(bytes)
-            case .end: exchange.requestEnded()
+            case .end(let trailers): exchange.requestEnded(trailers)
             case .needsMore: return false
             }
             return true

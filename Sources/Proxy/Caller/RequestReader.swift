@@ -8,8 +8,8 @@ package struct RequestReader {
         /// The body, where the head says that there is one, follows.
         case head(RequestHead)
         case bytes(ByteBuffer)
-        /// Of the body.
-        case end
+        /// Of the body. Its trailers are unchecked for their meaning.
+        case end(Trailers?)
         case needsMore
     }
 
@@ -57,9 +57,9 @@ package struct RequestReader {
         switch try self.decoder.next(&self.buffer) {
         case .bytes(let bytes):
             return .bytes(bytes)
-        case .end:
+        case .end(let trailers):
             self.isInBody = false
-            return .end
+            return .end(trailers)
         case .needsMore:
             return .needsMore
         }

@@ -103,6 +103,7 @@ extension Exchange {
         self.sentToken = nil
         self.refusedToken = nil
         self.kept = KeptBody(limit: 0)
+        self.requestTrailers = nil
         self.isRequestEnded = true
     }
 

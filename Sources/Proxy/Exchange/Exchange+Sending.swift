@@ -153,7 +153,8 @@ extension Exchange {
         switch self.requestEncoder.end() {
         case .silent: break
         case .lastChunk:
-            self.upstream?.write(CallerAnswer.lastChunk(nil, allocator: self.caller.allocator))
+            guard let rewrite = self.match?.route.rewrite else { return self.abort() }
+            self.upstream?.write(rewrite.lastChunk(self.requestTrailers, allocator: self.caller.allocator))
             self.needsUpstreamFlush = true
         case .short, .close: self.abort()
         }

@@ -17,6 +17,8 @@ final class Exchange {
     var match: RouteTable.Match?
     var kept = KeptBody(limit: 0)
     var isRequestEnded = true
+    /// What may have to go behind the body, each time it is sent.
+    var requestTrailers: Trailers?
     var requestEncoder = BodyEncoder(.none)
     var hasSentContinue = false
 
@@ -153,8 +155,9 @@ extension Exchange {
         }
     }
 
-    func requestEnded() {
+    func requestEnded(_ trailers: Trailers?) {
         self.isRequestEnded = true
+        if self.request?.passesTrailers == true { self.requestTrailers = trailers }
         switch self.machine.phase {
         case .sending:
             self.lastProgress = self.loop.tick

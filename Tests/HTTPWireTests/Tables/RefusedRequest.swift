@@ -79,7 +79,7 @@ extension RefusedRequest {
         .fields("coding chunked,", .notImplemented, "Transfer-Encoding: chunked,"),
         .fields("coding , chunked", .notImplemented, "Transfer-Encoding: , chunked"),
         .fields("coding empty", .notImplemented, "Transfer-Encoding:"),
-        .fields("coding with 0xFF", .notImplemented, "Transfer-Encoding: chunked\u{FF}"),
+        .fields("coding with 0xFF", .badRequest, "Transfer-Encoding: chunked\u{FF}"),
         .fields("coding twice", .badRequest, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
         .fields("coding, then identity", .badRequest, "Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
         .fields("identity, then coding", .notImplemented, "Transfer-Encoding: identity", "Transfer-Encoding: chunked"),

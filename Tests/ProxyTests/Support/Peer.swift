@@ -165,6 +165,19 @@ extension Peer {
         return (bytes, ending ?? .reset)
     }
 
+    /// Sends `pieces` one by one and takes all that comes until the other side's end, without a break between: on a busy
+    /// machine the other side may have ended before a test came to read.
+    func rest(sending pieces: [ByteBuffer]) async throws -> (bytes: ByteBuffer, ending: Ending) {
+        let (channel, inbox) = (self.channel, self.inbox)
+        let taken = channel.eventLoop.flatSubmit { () -> EventLoopFuture<PeerInbox.Taken> in
+            let rest = inbox.value.take("end", nil)
+            for piece in pieces { channel.writeAndFlush(piece, promise: nil) }
+            return rest
+        }
+        let (bytes, ending) = try await taken.get()
+        return (bytes, ending ?? .reset)
+    }
+
     /// Waits for the other side's end.
     ///
     /// - Throws: ``WrongBytes`` when anything comes before it.

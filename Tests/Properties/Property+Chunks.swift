@@ -1,0 +1,105 @@
+import HTTPWire
+import NIOCore
+
+extension Property {
+    /// The same content comes out however a chunked body arrives, never more than went in; and what the encoder writes is
+    /// read as what it was given.
+    package static let chunks = Property("Chunks") { input in
+        let readings = arrivals(of: input).map { BodyReading($0) }
+        for reading in readings {
+            try require(reading == readings[0], "another reading when cut otherwise: \(reading), \(readings[0])")
+        }
+        let reading = readings[0]
+        try require(reading.content.count + reading.rest.count <= input.count, "more came out than went in")
+        if reading.end == .clean {
+            for trailer in reading.trailers {
+                try trailer.checkSyntax()
+            }
+            try Self.checkEncoding(of: reading.content, trailers: reading.rawTrailers)
+        }
+        // Any bytes at all are content.
+        try Self.checkEncoding(of: input, trailers: nil)
+    }
+
+    private static func checkEncoding(of content: [UInt8], trailers: Trailers?) throws {
+        let allocator = ByteBufferAllocator()
+        for size in [max(1, content.count), 1 + content.count / 3, 7] {
+            var encoder = BodyEncoder(.chunked)
+            var wire: [UInt8] = []
+            for start in stride(from: 0, to: content.count, by: size) {
+                let piece = content[start..<min(content.count, start + size)]
+                guard case .chunk(let before) = encoder.frame(piece.count, allocator: allocator) else {
+                    throw Violation("a chunk without a frame")
+                }
+                wire += Array(before.readableBytesView) + piece + [0x0D, 0x0A]
+            }
+            guard case .lastChunk = encoder.end() else { throw Violation("no last chunk") }
+            let last = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "X-Key")
+                .lastChunk(trailers, allocator: allocator)
+            wire += Array(last.readableBytesView)
+            // What follows a body is not part of it.
+            let reading = BodyReading([(wire + Array("GET ".utf8))[...]])
+            try require(
+                reading.end == .clean && reading.content == content && reading.rest == Array("GET ".utf8),
+                "what was encoded is read otherwise"
+            )
+            for trailer in reading.trailers {
+                try require(
+                    !trailer.mustStayHere && !trailer.isCalled("x-key") && !trailer.name.contains(0x5F),
+                    "the trailer \(trailer.name.text) would go on"
+                )
+            }
+        }
+    }
+}
+
+/// What the decoder made of a chunked body.
+private struct BodyReading: Equatable {
+    enum End: Equatable {
+        case clean, unfinished
+        case refused(WireError.Code)
+    }
+
+    var content: [UInt8] = []
+    var trailers: [NamedValue] = []
+    var rawTrailers: Trailers?
+    var end = End.unfinished
+    /// Nothing is said of it where the body was refused.
+    var rest: [UInt8] = []
+
+    init(_ pieces: [ArraySlice<UInt8>]) {
+        var decoder = BodyDecoder(.chunked)
+        var buffer = ByteBuffer()
+        for piece in pieces {
+            buffer.writeBytes(piece)
+            do throws(WireError) {
+                try self.take(&decoder, &buffer)
+            } catch {
+                self.end = .refused(error.code)
+                return
+            }
+        }
+        self.rest = Array(buffer.readableBytesView)
+    }
+
+    private mutating func take(_ decoder: inout BodyDecoder, _ buffer: inout ByteBuffer) throws(WireError) {
+        while true {
+            switch try decoder.next(&buffer) {
+            case .needsMore: return
+            case .bytes(let slice): self.content += Array(slice.readableBytesView)
+            case .end(let trailers):
+                self.end = .clean
+                self.rawTrailers = trailers
+                self.trailers =
+                    trailers.map { trailers in
+                        trailers.fields.map { NamedValue($0, in: trailers.bytes) }
+                    } ?? []
+            }
+        }
+    }
+
+    static func == (left: BodyReading, right: BodyReading) -> Bool {
+        left.content == right.content && left.trailers == right.trailers && left.end == right.end
+            && left.rest == right.rest
+    }
+}

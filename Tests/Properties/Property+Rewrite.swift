@@ -1,0 +1,103 @@
+import HTTPWire
+import NIOCore
+
+extension Property {
+    /// What leaves for an upstream, and what goes back to a caller, is one head that a strict reader takes: framed as we
+    /// say, with each field that may pass as it was, and with one injected field.
+    ///
+    /// The first byte of the input says which way: `<` an answer, `H` one to HEAD, all else a request.
+    package static let rewrite = Property("Rewrite") { input in
+        guard let first = input.first else { return }
+        let head = Array(input.dropFirst())
+        switch first {
+        case 0x3C: try Self.checkAnswer(head, to: .get)
+        case 0x48: try Self.checkAnswer(head, to: .head)
+        default: try Self.checkRequest(head)
+        }
+    }
+
+    /// A rewritten head may have more in it than was taken.
+    private static let roomy = HeadLimits(head: 1 << 20, field: 1 << 20, fields: 1_000, target: 1 << 16)
+
+    private static func checkRequest(_ input: [UInt8]) throws {
+        guard case .taken(let request, _) = RequestReading([input[...]]) else { return }
+        let own = request.named
+        for name in ["Authorization", "X-Api-Key", "Cookie"] {
+            let upstream = UpstreamRequest(path: "/v2/", host: "api.example:444", via: true, injectedName: name)
+            for framing in [request.body, .none, .length(12), .chunked] {
+                var head = upstream.head(for: request, replacing: 0, framing: framing, spare: 64)
+                head.writeString("\(name): Bearer t0ken\r\n\r\n")
+                guard
+                    case .taken(let read, let rest) = RequestReading(
+                        [Array(head.readableBytesView)[...]],
+                        limits: roomy
+                    )
+                else { throw Violation("what leaves is not taken: \(String(buffer: head))") }
+                try require(rest.isEmpty, "something behind the head")
+                let isPost = [.post, .put, .patch].contains(request.method)
+                try require(read.body == (framing == .none && isPost ? .length(0) : framing), "framed otherwise")
+                try require(read.method == request.method && read.minorVersion == 1, "another method or version")
+                let fields = read.named
+                let injected = fields.filter { $0.isCalled(name.lowercased()) }
+                try require(injected.map(\.value.text) == ["Bearer t0ken"], "\(injected.count) fields called \(name)")
+                try require(fields.filter { $0.isCalled("host") }.map(\.value.text) == ["api.example:444"], "the host")
+                let passing = own.filter { !$0.isStripped && !$0.isCalled(name.lowercased()) }
+                let arriving = fields.filter { field in
+                    !["host", "content-length", "transfer-encoding", name.lowercased()].contains { field.isCalled($0) }
+                }
+                try require(
+                    arriving.map(\.name) == passing.map(\.name) + [Array("Via".utf8)]
+                        && arriving.map(\.value) == passing.map(\.value) + [Array("1.1 martlet".utf8)],
+                    "other fields arrive: \(String(buffer: head))"
+                )
+            }
+        }
+    }
+
+    private static func checkAnswer(_ input: [UInt8], to method: HTTPMethod) throws {
+        guard let answer = Self.answer(input, to: method, limits: .response) else { return }
+        // To HTTP/1.1 a body that goes on until the close is chunked.
+        let framing = answer.body == .untilClose ? BodyFraming.chunked : answer.body
+        let targets = AnswerTargets(
+            scheme: "https",
+            authority: "api.example",
+            upstreamPath: "/v2/",
+            prefix: "/acme/",
+            strip: true
+        )
+        for targets in [targets, nil] {
+            let head = CallerAnswer.head(of: answer, framing: framing, close: true, targets: targets)
+            guard let read = Self.answer(Array(head.readableBytesView), to: method, limits: Self.roomy) else {
+                throw Violation("what goes back is not taken: \(String(buffer: head))")
+            }
+            try require(read.bytes.readableBytes == head.readableBytes, "something behind the head")
+            try require(read.status == answer.status, "another status")
+            try require(read.describedLength == answer.describedLength, "another described length")
+            let isWithout = read.status < 200 || read.status == 204 || read.status == 304 || method == .head
+            try require(read.body == (isWithout ? .none : framing), "framed otherwise")
+            try require(!read.keepsAlive, "the end of the connection is not told")
+            try Self.compare(answer, read, isMapped: targets != nil)
+        }
+    }
+
+    private static func compare(_ answer: ResponseHead, _ read: ResponseHead, isMapped: Bool) throws {
+        let own = answer.fields.map { NamedValue($0, in: answer.bytes) }.filter { !$0.isStripped }
+        let arriving = read.fields.map { NamedValue($0, in: read.bytes) }.filter { field in
+            !["content-length", "transfer-encoding", "connection"].contains { field.isCalled($0) }
+        }
+        try require(own.map(\.name) == arriving.map(\.name), "other fields go back")
+        for (before, after) in zip(own, arriving) {
+            try after.checkSyntax()
+            let isTarget = ["location", "content-location", "link"].contains { before.isCalled($0) }
+            guard before.value != after.value else { continue }
+            try require(isMapped && isTarget, "\(before.name.text) is changed")
+            try require(after.value.text.contains("/acme/"), "\(before.name.text) is mapped to somewhere else")
+        }
+    }
+
+    private static func answer(_ bytes: [UInt8], to method: HTTPMethod, limits: HeadLimits) -> ResponseHead? {
+        var parser = ResponseHeadParser(limits: limits)
+        var buffer = ByteBuffer(bytes: bytes)
+        return try? parser.next(&buffer, answering: method)
+    }
+}
