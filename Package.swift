@@ -92,7 +92,11 @@ let package = Package(
         room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room(
             "Proxy",
-            uses: ["HTTPWire", "Listening", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL, nioTLS]
+            uses: [
+                "HTTPWire", "Listening", "LocalFiles", "Telemetry", "TokenModel", crypto, logging, nioCore, nioPosix,
+                nioSSL,
+                nioTLS,
+            ]
         ),
         room("Settings", uses: ["LocalFiles", "OAuth", "TokenModel", yaml]),
         room(
@@ -107,7 +111,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "CShims", "HTTPWire", "LocalFiles", "OAuth", "ProviderClient", "Proxy", "Settings",
+                "AdminAPI", "CShims", "HTTPWire", "Listening", "LocalFiles", "OAuth", "ProviderClient", "Proxy",
+                "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
                 nioHTTP1, nioPosix, serviceLifecycle, unixSignals,
@@ -139,7 +144,10 @@ let package = Package(
         ),
         tests(
             of: "Proxy",
-            using: ["HTTPWire", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL]
+            using: [
+                "HTTPWire", "Listening", "TestKit", "Telemetry", "TokenModel", crypto, logging, nioCore, nioPosix,
+                nioSSL,
+            ]
         ),
         tests(of: "Settings", using: ["LocalFiles", "TestKit", "TokenModel"]),
         tests(

@@ -1,5 +1,7 @@
 import HTTPWire
 import NIOCore
+import NIOSSL
+import NIOTLS
 
 #if canImport(Glibc)
     import Glibc
@@ -18,7 +20,13 @@ final class CallerHandler: ChannelDuplexHandler {
     /// What may wait here unread by the exchange: pipelined requests, or a body that finds no room.
     private static let highWater = 16 << 10
 
+    /// While the gateway stops, a connection that was made or used as short ago is kept for the request that may be on its
+    /// way: whoever sends it would have to find out for itself whether it was heard.
+    private static let keptTime = Duration.seconds(1)
+
     private enum State {
+        /// TLS is being settled; nothing of a request can be here.
+        case handshaking
         case open
         /// The answer is on its way, and the connection's end behind it.
         case ending(CallerEnding)
@@ -27,22 +35,26 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private let loop: GatewayLoop
     private let isOnUnixSocket: Bool
+    private let isEncrypted: Bool
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
-    private var state = State.open
+    private var state: State
     private var reader: RequestReader
     private var isProcessing = false
     private var isReadWithheld = false
-    /// The sweep's tick since which a request, or the rest of its head, has been waited for.
+    /// The sweep's tick since which a request, the rest of its head, or of the handshake, has been waited for.
     private var waitingSince: Tick
     private(set) var isWritable = true
     private(set) var allocator = ByteBufferAllocator()
     /// Where the loop keeps it.
     var index = 0
 
-    init(loop: GatewayLoop, isOnUnixSocket: Bool) {
+    /// - Parameter isEncrypted: it stands behind TLS.
+    init(loop: GatewayLoop, isOnUnixSocket: Bool, isEncrypted: Bool = false) {
         self.loop = loop
         self.isOnUnixSocket = isOnUnixSocket
+        self.isEncrypted = isEncrypted
+        self.state = isEncrypted ? .handshaking : .open
         self.reader = RequestReader(limits: loop.headLimits)
         self.waitingSince = loop.tick
     }
@@ -76,7 +88,17 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if case .handshaking = self.state {
+            self.state = .closed
+            self.loop.handshakeFailed(HandshakeFailure(error))
+        }
         context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .handshaking = self.state, case .handshakeCompleted? = event as? TLSUserEvent else { return }
+        self.state = .open
+        self.waitingSince = self.loop.tick
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -90,7 +112,7 @@ final class CallerHandler: ChannelDuplexHandler {
             let isTooMuch = ending.takes(bytes.readableBytes)
             self.state = .ending(ending)
             if isTooMuch { context.close(promise: nil) }
-        case .closed: break
+        case .handshaking, .closed: break
         }
     }
 
@@ -115,6 +137,7 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
+        case .handshaking: true
         case .open: self.reader.count < Self.highWater && (!self.reader.isInBody || self.exchange?.wantsBody == true)
         case .ending(let ending): ending.lingers
         case .closed: false
@@ -150,6 +173,13 @@ final class CallerHandler: ChannelDuplexHandler {
 // MARK: - For the exchange
 
 extension CallerHandler {
+    /// The certificate that the caller has proven itself by, with someone of ``CallerTLS`` vouching for it; `nil` where it
+    /// has shown none.
+    var certificate: NIOSSLCertificate? {
+        guard self.isEncrypted, let context = self.context else { return nil }
+        return try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+    }
+
     func write(_ bytes: ByteBuffer) {
         self.context?.write(self.wrapOutboundOut(bytes), promise: nil)
     }
@@ -175,16 +205,17 @@ extension CallerHandler {
         self.context?.read()
     }
 
-    /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending.
+    /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending. With
+    /// TLS a caller always sends something more, its farewell, and that must not cost it the answer either.
     func close(lingering: Bool) {
         guard let context = self.context, case .open = self.state else { return }
-        self.state = .ending(CallerEnding(lingers: lingering, since: self.loop.tick))
+        self.state = .ending(CallerEnding(lingers: lingering || self.isEncrypted, since: self.loop.tick))
         self.reader.clear()
         // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
         written.futureResult.assumeIsolated().whenComplete { _ in self.answerIsOut() }
-        if lingering { self.resume() }
+        if lingering || self.isEncrypted { self.resume() }
     }
 
     private func answerIsOut() {
@@ -201,7 +232,10 @@ extension CallerHandler {
         if let socket = context.channel as? any SocketOptionProvider {
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         }
-        context.close(promise: nil)
+        // TLS would say farewell first, and then a half answer would look whole.
+        let tls =
+            self.isEncrypted ? try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) : nil
+        (tls ?? context).close(promise: nil)
     }
 }
 
@@ -214,9 +248,15 @@ extension CallerHandler {
         let now = self.loop.tick
         let limits = self.loop.callerTimeouts
         switch self.state {
+        case .handshaking:
+            guard now.duration(since: self.waitingSince) > limits.handshake else { break }
+            self.state = .closed
+            self.loop.handshakeFailed(.timedOut)
+            self.closeNow()
         case .open where exchange.isIdle:
             let limit = self.isWritable && self.reader.hasBegun ? limits.head : limits.idle
-            if now.duration(since: self.waitingSince) > limit { self.closeNow() }
+            if now.duration(since: self.waitingSince) > limit { return self.closeNow() }
+            if self.loop.isDraining { self.drain() }
         case .open:
             exchange.sweep()
         case .ending(let ending):
@@ -225,14 +265,20 @@ extension CallerHandler {
         }
     }
 
-    /// No more requests are taken; a connection without one ends now.
+    /// The gateway stops: a connection without a request ends, now or when none has come for ``keptTime``.
     func drain() {
-        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun else { return }
+        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun,
+            self.loop.tick.duration(since: self.waitingSince) > Self.keptTime
+        else { return }
         self.close(lingering: false)
     }
 
     /// Ends the connection whatever it does.
     func closeNow() {
-        self.context?.close(promise: nil)
+        switch self.state {
+        case .open where self.exchange?.isIdle == false: self.abort()
+        case .ending(let ending) where !ending.isAnswerOut: self.abort()
+        case .handshaking, .open, .ending, .closed: self.context?.close(promise: nil)
+        }
     }
 }
