@@ -93,7 +93,8 @@ let package = Package(
         room(
             "Proxy",
             uses: [
-                "HTTPWire", "JSONText", "Listening", "Telemetry", "TokenModel", crypto, nioCore, nioPosix, nioSSL,
+                "HTTPWire", "JSONText", "Listening", "LocalFiles", "Telemetry", "TokenModel", crypto, logging, nioCore,
+                nioPosix, nioSSL,
                 nioTLS,
             ]
         ),
@@ -110,7 +111,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "CShims", "HTTPWire", "JSONText", "LocalFiles", "OAuth", "ProviderClient", "Proxy",
+                "AdminAPI", "CShims", "HTTPWire", "JSONText", "Listening", "LocalFiles", "OAuth", "ProviderClient",
+                "Proxy",
                 "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
@@ -152,8 +154,8 @@ let package = Package(
         tests(
             of: "Proxy",
             using: [
-                "HTTPWire", "JSONText", "TestKit", "Telemetry", "TokenModel", crypto, nioCore, nioEmbedded, nioHTTP1,
-                nioPosix, nioSSL,
+                "HTTPWire", "JSONText", "Listening", "TestKit", "Telemetry", "TokenModel", crypto, logging, nioCore,
+                nioEmbedded, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         tests(of: "Settings", using: ["JSONText", "LocalFiles", "TestKit", "TokenModel"]),

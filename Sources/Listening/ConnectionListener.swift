@@ -60,6 +60,7 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - host: a name or an address; `port` 0 lets the system choose.
+    ///   - claim: whether others may listen there too.
     ///   - configure: adds to the listening socket's own pipeline.
     ///   - prepare: builds an accepted connection's pipeline, on its event loop.
     ///   - handle: called once for each connection that was prepared; a cancelled task means that the listener stops at
@@ -67,6 +68,7 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
     package static func bind(
         host: String,
         port: Int,
+        claim: PortClaim = .exclusive,
         backlog: Int32,
         on group: any EventLoopGroup,
         configure: @escaping @Sendable (any Channel) throws -> Void = { _ in },
@@ -74,9 +76,11 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
         handle: @escaping @Sendable (Connection) async -> Void
     ) async throws -> ConnectionListener {
         let roll = Roll()
+        try await claim.look(at: host, port, on: group)
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.socketOption(.reusePort), value: claim.reusePort)
             .serverChannelOption(.autoRead, value: false)
             .serverChannelInitializer { listener in
                 listener.eventLoop.makeCompletedFuture { try configure(listener) }

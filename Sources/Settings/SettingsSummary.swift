@@ -27,7 +27,7 @@ package struct SettingsSummary: Sendable {
         let limits = settings.limits
         let metrics = settings.metrics.map { ["metrics on \($0.address), without a token"] } ?? []
         return [
-            "callers connect to \(settings.listeners.map(\.address.description).joined(separator: " and "))",
+            "callers connect to \(settings.listeners.map(Self.text).joined(separator: " and "))",
             "admin on \(settings.admin.address), tokens in \(settings.admin.tokenFile)",
         ] + metrics + [
             "state in \(settings.stateDirectory)",
@@ -38,6 +38,12 @@ package struct SettingsSummary: Sendable {
                 + (settings.log.access ? ", and a line per request" : ", no line per request"),
             "a stop waits up to \(Quantity.text(settings.shutdownGrace)) for requests in flight",
         ]
+    }
+
+    private static func text(_ listener: ListenerSettings) -> String {
+        guard let tls = listener.tls else { return listener.address.description }
+        let authorities = tls.clientAuthorities.map { ", asking for certificates of \($0)" } ?? ""
+        return "\(listener.address) over TLS with \(tls.identity.certificate)\(authorities)"
     }
 
     private static func part(_ title: String, _ lines: [String]) -> [String] {
@@ -88,6 +94,13 @@ package struct SettingsSummary: Sendable {
             + list("methods", caller.methods)
     }
 
+    private static func lines(_ tls: UpstreamTLSSettings) -> [String] {
+        let trust = tls.certificateAuthorities.map { "trusts only the roots in \($0)" }
+        let identity = tls.identity.map { "shows the certificate in \($0.certificate)" }
+        let parts = [trust, identity].compactMap { $0 }
+        return parts.isEmpty ? [] : ["  \(parts.joined(separator: ", "))"]
+    }
+
     private static func lines(_ route: RouteSettings) -> [String] {
         let replay = route.replayBodyLimit == 0 ? "none" : "up to \(Quantity.text(route.replayBodyLimit))"
         let timeouts = route.timeouts
@@ -98,7 +111,7 @@ package struct SettingsSummary: Sendable {
                 + (route.strip ? "" : " matched path kept,") + (route.via ? "" : " no Via,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
                 + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
-        ]
+        ] + Self.lines(route.upstreamTLS)
     }
 }
 

@@ -9,11 +9,13 @@ internal import Testing
     private static func bind(
         on loops: MultiThreadedEventLoopGroup,
         port: Int = 0,
-        _ tally: Tally
+        _ tally: Tally,
+        as claim: PortClaim = .exclusive
     ) async throws -> ConnectionListener<NIOAsyncChannel<ByteBuffer, ByteBuffer>> {
         try await ConnectionListener.bind(
             host: "127.0.0.1",
             port: port,
+            claim: claim,
             backlog: 64,
             on: loops,
             prepare: { channel in
@@ -104,6 +106,24 @@ internal import Testing
         let run = Task { await listener.run() }
         run.cancel()
         await run.value
+        try await loops.shutdownGracefully()
+    }
+
+    @Test(arguments: [
+        (PortClaim.first, PortClaim.successor, true), (.successor, .successor, true), (.first, .first, false),
+        (.first, .exclusive, false), (.exclusive, .successor, false), (.exclusive, .first, false),
+    ])
+    func `a port is shared with a successor alone, and only by who foresaw one`(
+        older: PortClaim,
+        newer: PortClaim,
+        isShared: Bool
+    ) async throws {
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let first = try await Self.bind(on: loops, Tally(), as: older)
+        let port = try #require(first.channel.localAddress?.port)
+        let second = try? await Self.bind(on: loops, port: port, Tally(), as: newer)
+        #expect((second != nil) == isShared)
+        for listener in [first, second] { try await listener?.channel.close() }
         try await loops.shutdownGracefully()
     }
 

@@ -47,7 +47,6 @@ import Testing
     }
 
     @Test(arguments: [
-        ("listeners: [{ address: 127.0.0.1:1, tls: {} }]", "12:37: listeners[0].tls"),
         ("admin: { tls: {} }", "12:10: admin.tls"),
         ("limits: { connections: 5 }", "12:11: limits.connections"),
         ("limits: { connections_per_address: 5 }", "12:11: limits.connections_per_address"),

@@ -50,6 +50,58 @@ import Testing
         )
     }
 
+    @Test func `with TLS a listener has a certificate, and what travels is no longer warned of`() throws {
+        let tls = "tls: { certificate: c.pem, key: k.pem, client_ca: ca.pem }"
+        let text = SampleFile().adding("listeners: [{ address: 0.0.0.0:8443, \(tls) }]\n\(CallerTests.line)").text
+        let settings = try settings(of: text, secrets: ["/etc/martlet/k.pem": "k"])
+        #expect(settings.warnings.isEmpty)
+        let listener = try #require(settings.listeners.first?.tls)
+        #expect(listener.identity.certificate == "/etc/martlet/c.pem")
+        #expect(listener.identity.key == "/etc/martlet/k.pem")
+        #expect(listener.clientAuthorities == "/etc/martlet/ca.pem")
+        #expect(
+            SettingsSummary(settings).lines.contains(
+                "callers connect to 0.0.0.0:8443 over TLS with /etc/martlet/c.pem, "
+                    + "asking for certificates of /etc/martlet/ca.pem"
+            )
+        )
+    }
+
+    @Test(arguments: [
+        ("{ certificate: c.pem }", "12:40: listeners[0].tls: key is missing"),
+        ("{ key: k.pem }", "12:40: listeners[0].tls: certificate is missing"),
+        (
+            "{ certificate: missing.pem, key: k.pem }",
+            "12:60: listeners[0].tls.certificate: /etc/martlet/missing.pem can't be read: it is not there"
+        ),
+        (
+            "{ certificate: c.pem, key: none.pem }",
+            "12:72: listeners[0].tls.key: /etc/martlet/none.pem can't be read: it is not there"
+        ),
+        (
+            "{ certificate: c.pem, key: k.pem, client_ca: missing.pem }",
+            "12:90: listeners[0].tls.client_ca: /etc/martlet/missing.pem can't be read: it is not there"
+        ),
+        (
+            "{ certificate: c.pem, key: k.pem, ca: c.pem }",
+            "12:79: listeners[0].tls.ca: unknown key, there are certificate, key, client_ca"
+        ),
+    ])
+    func `what is said of a listener's TLS must hold`(section: String, fault: String) {
+        let text = SampleFile().adding("listeners: [{ address: 127.0.0.1:8443, tls: \(section) }]").text
+        #expect(faults(of: text, secrets: ["/etc/martlet/k.pem": "k"]) == [fault])
+    }
+
+    @Test func `a Unix socket has no TLS`() {
+        let text = SampleFile().adding("listeners: [{ address: unix:/m, tls: { certificate: c.pem, key: k.pem } }]")
+            .text
+        #expect(
+            faults(of: text, secrets: ["/etc/martlet/k.pem": "k"]) == [
+                "12:38: listeners[0].tls: is for network addresses, not for a Unix socket"
+            ]
+        )
+    }
+
     @Test(arguments: ["0.0.0.0:8081", "'[::]:8081'"])
     func `admin may be anywhere where its file says so`(written: String) throws {
         let text = SampleFile().adding("admin: { address: \(written), allow_cleartext: true }").text

@@ -127,16 +127,39 @@ import Testing
         let route = try #require(try settings(of: text).routes.first)
         #expect(route.upstream.scheme == .https)
         #expect(route.upstream.port == 443)
-        #expect(route.certificateAuthorities == file)
+        #expect(route.upstreamTLS.certificateAuthorities == file)
+    }
+
+    @Test func `the gateway may show an upstream a certificate of its own`() throws {
+        let line = "upstream_tls: { certificate: c.pem, key: k.pem }"
+        let text = SampleFile().route("upstream: https://api.example/v2/", line).text
+        let settings = try settings(of: text, secrets: ["/etc/martlet/k.pem": "k"])
+        #expect(
+            settings.routes.first?.upstreamTLS.identity
+                == CertificateSettings(certificate: "/etc/martlet/c.pem", key: "/etc/martlet/k.pem")
+        )
+        let summary = SettingsSummary(settings).lines
+        #expect(summary.contains("    shows the certificate in /etc/martlet/c.pem"))
     }
 
     @Test(arguments: [
         ("{ ca: missing.pem }", "12:25: routes[0].upstream_tls.ca: /etc/martlet/missing.pem can't be read"),
-        ("{ certificate: c.pem }", "12:21: routes[0].upstream_tls.certificate: is not supported yet"),
+        ("{ certificate: c.pem }", "12:34: routes[0].upstream_tls.certificate: needs its key too"),
+        ("{ key: k.pem }", "12:26: routes[0].upstream_tls.key: needs its certificate too"),
+        (
+            "{ certificate: missing.pem, key: k.pem }",
+            "12:34: routes[0].upstream_tls.certificate: /etc/martlet/missing.pem can't be read"
+        ),
+        (
+            "{ certificate: c.pem, key: open.pem }",
+            "12:46: routes[0].upstream_tls.key: /etc/martlet/open.pem can't be read"
+        ),
     ])
     func `what is said of an upstream's TLS must hold`(section: String, fault: String) {
         let text = SampleFile().route("upstream: https://api.example/v2/", "upstream_tls: \(section)").text
-        #expect(faults(of: text).map { $0.hasPrefix(fault) ? fault : $0 } == [fault])
+        #expect(
+            faults(of: text, secrets: ["/etc/martlet/k.pem": "k"]).map { $0.hasPrefix(fault) ? fault : $0 } == [fault]
+        )
     }
 
     @Test(arguments: [

@@ -24,8 +24,13 @@ final class AdminDoor: Sendable {
         self.logger = logger
     }
 
-    func replaceTokens(_ tokens: AdminTokens) {
-        self.state.withLock { $0.tokens = tokens }
+    /// - Returns: whether they are others.
+    func replaceTokens(_ tokens: AdminTokens) -> Bool {
+        self.state.withLock { state in
+            let isSame = state.tokens == tokens
+            state.tokens = tokens
+            return !isSame
+        }
     }
 
     /// - Parameter authorization: the request's `Authorization` field (RFC 6750 §2.1); several of them joined are none.

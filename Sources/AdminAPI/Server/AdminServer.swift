@@ -1,5 +1,5 @@
 internal import HummingbirdCore
-internal import Listening
+package import Listening
 package import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -8,7 +8,7 @@ package import TokenRefresh
 
 /// The control plane over HTTP, on a listener and an event loop of its own: a busy data path does not hold it up.
 ///
-/// ``listen(on:engine:monitor:tokens:limits:clock:logger:)`` first, so that a busy port is known before anything else
+/// ``listen(on:engine:monitor:tokens:claim:limits:clock:logger:)`` first, so that a busy port is known before anything else
 /// starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that was chosen where 0 was asked for.
@@ -44,39 +44,43 @@ package final class AdminServer: Service, Sendable {
     /// - Parameters:
     ///   - engine: what the accounts are read from and changed through; it must run for a refresh to end.
     ///   - monitor: knows about the process what this room can't see.
+    ///   - claim: whether an older gateway may listen there still.
     ///   - clock: what refusals are delayed by.
     package static func listen(
         on address: AdminAddress,
         engine: RefreshEngine,
         monitor: any GatewayMonitor,
         tokens: AdminTokens,
+        claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let door = AdminDoor(tokens, limits: limits, clock: clock, logger: logger)
         let desk = AdminDesk(engine: engine, monitor: monitor, door: door, limits: limits, logger: logger)
-        return try await Self.listen(on: address, desk, as: .admin, limits: limits, logger: logger)
+        return try await Self.listen(on: address, desk, as: .admin, claim, limits: limits, logger: logger)
     }
 
     /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
     ///
-    /// The parameters are those of ``listen(on:engine:monitor:tokens:limits:clock:logger:)``.
+    /// The parameters are those of ``listen(on:engine:monitor:tokens:claim:limits:clock:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
         monitor: any GatewayMonitor,
+        claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let desk = AdminDesk(engine: engine, monitor: monitor, door: nil, limits: limits, logger: logger)
-        return try await Self.listen(on: address, desk, as: .metrics, limits: limits, logger: logger)
+        return try await Self.listen(on: address, desk, as: .metrics, claim, limits: limits, logger: logger)
     }
 
     private static func listen(
         on address: AdminAddress,
         _ desk: AdminDesk,
         as role: AdminServerError.Role,
+        _ claim: PortClaim,
         limits: AdminLimits,
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
@@ -87,6 +91,7 @@ package final class AdminServer: Service, Sendable {
             let listener = try await ConnectionListener.bind(
                 host: address.host,
                 port: address.port,
+                claim: claim,
                 backlog: 256,
                 on: loops,
                 configure: { listener in
@@ -139,8 +144,11 @@ package final class AdminServer: Service, Sendable {
     }
 
     /// From now on only these tokens are let in: for a token file that was read again.
-    package func replaceTokens(_ tokens: AdminTokens) {
-        self.desk.door?.replaceTokens(tokens)
+    ///
+    /// - Returns: whether they are others.
+    @discardableResult
+    package func replaceTokens(_ tokens: AdminTokens) -> Bool {
+        self.desk.door?.replaceTokens(tokens) ?? false
     }
 
     private func serve() async {

@@ -10,7 +10,7 @@ package struct CallerEnding {
     package let lingers: Bool
     private var left = Self.limit
     private var since: Tick
-    private var isAnswerOut = false
+    package private(set) var isAnswerOut = false
 
     package init(lingers: Bool, since: Tick) {
         self.lingers = lingers

@@ -1,5 +1,7 @@
 import HTTPWire
 import NIOCore
+import NIOSSL
+import NIOTLS
 
 /// A caller's connection: takes requests off its bytes, one at a time, and feeds its ``Exchange``.
 ///
@@ -14,7 +16,13 @@ final class CallerHandler: ChannelDuplexHandler {
     /// What may wait here unread by the exchange: pipelined requests, or a body that finds no room.
     private static let highWater = 16 << 10
 
+    /// While the gateway stops, a connection that was made or used as short ago is kept for the request that may be on its
+    /// way: whoever sends it would have to find out for itself whether it was heard.
+    private static let keptTime = Duration.seconds(1)
+
     private enum State {
+        /// TLS is being settled; nothing of a request can be here.
+        case handshaking
         case open
         /// HTTP is over: bytes go to the exchange as they come.
         case tunnelling
@@ -25,25 +33,29 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private let loop: GatewayLoop
     private let isOnUnixSocket: Bool
+    private let isEncrypted: Bool
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
-    private var state = State.open
+    private var state: State
     private var reader: RequestReader
     private var outbox = Outbox()
     private var isProcessing = false
     private var isReadWithheld = false
     /// Of a tunnel: the caller was told that the upstream has ended.
     private var isOutputEnded = false
-    /// The sweep's tick since which a request, or the rest of its head, has been waited for.
+    /// The sweep's tick since which a request, the rest of its head, or of the handshake, has been waited for.
     private var waitingSince: Tick
     private(set) var isWritable = true
     private(set) var allocator = ByteBufferAllocator()
     /// Where the loop keeps it.
     var index = 0
 
-    init(loop: GatewayLoop, isOnUnixSocket: Bool) {
+    /// - Parameter isEncrypted: it stands behind TLS.
+    init(loop: GatewayLoop, isOnUnixSocket: Bool, isEncrypted: Bool = false) {
         self.loop = loop
         self.isOnUnixSocket = isOnUnixSocket
+        self.isEncrypted = isEncrypted
+        self.state = isEncrypted ? .handshaking : .open
         self.reader = RequestReader(limits: loop.headLimits)
         self.waitingSince = loop.tick
     }
@@ -79,15 +91,29 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if case .tunnelling = self.state { self.state = .closed }
+        switch self.state {
+        case .tunnelling: self.state = .closed
+        case .handshaking:
+            self.state = .closed
+            self.loop.handshakeFailed(HandshakeFailure(error))
+        case .open, .ending, .closed: break
+        }
         context.close(promise: nil)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard case .tunnelling = self.state, let event = event as? ChannelEvent else { return }
-        switch event {
-        case .inputClosed: self.exchange?.callerEnded()
-        case .outputClosed: self.isOutputEnded = true
+        switch self.state {
+        case .tunnelling:
+            switch event as? ChannelEvent {
+            case .inputClosed: self.exchange?.callerEnded()
+            case .outputClosed: self.isOutputEnded = true
+            case nil: break
+            }
+        case .handshaking:
+            guard case .handshakeCompleted? = event as? TLSUserEvent else { return }
+            self.state = .open
+            self.waitingSince = self.loop.tick
+        case .open, .ending, .closed: break
         }
     }
 
@@ -103,7 +129,7 @@ final class CallerHandler: ChannelDuplexHandler {
             self.state = .ending(ending)
             if isTooMuch { context.close(promise: nil) }
         case .tunnelling: self.exchange?.requestBytes(bytes)
-        case .closed: break
+        case .handshaking, .closed: break
         }
     }
 
@@ -128,6 +154,7 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
+        case .handshaking: true
         case .open where self.reader.isInBody:
             self.reader.count < Self.highWater && self.exchange?.wantsBody == true
         case .open:
@@ -168,6 +195,13 @@ final class CallerHandler: ChannelDuplexHandler {
 // MARK: - For the exchange
 
 extension CallerHandler {
+    /// The certificate that the caller has proven itself by, with someone of ``CallerTLS`` vouching for it; `nil` where it
+    /// has shown none.
+    var certificate: NIOSSLCertificate? {
+        guard self.isEncrypted, let context = self.context else { return nil }
+        return try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+    }
+
     func write(_ bytes: ByteBuffer, isHead: Bool = false) {
         guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
@@ -198,21 +232,22 @@ extension CallerHandler {
         self.context?.read()
     }
 
-    /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending.
+    /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending. With
+    /// TLS a caller always sends something more, its farewell, and that must not cost it the answer either.
     func close(lingering: Bool) {
         guard let context = self.context else { return }
         switch self.state {
         case .open, .tunnelling: break
-        case .ending, .closed: return
+        case .handshaking, .ending, .closed: return
         }
-        self.state = .ending(CallerEnding(lingers: lingering, since: self.loop.tick))
+        self.state = .ending(CallerEnding(lingers: lingering || self.isEncrypted, since: self.loop.tick))
         self.reader.clear()
         self.flush()
         // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
         written.futureResult.assumeIsolated().whenComplete { _ in self.answerIsOut() }
-        if lingering { self.resume() }
+        if lingering || self.isEncrypted { self.resume() }
     }
 
     private func answerIsOut() {
@@ -227,7 +262,10 @@ extension CallerHandler {
         guard let context = self.context else { return }
         self.state = .closed
         context.channel.resetOnClose()
-        context.close(promise: nil)
+        // TLS would say farewell first, and then a half answer would look whole.
+        let tls =
+            self.isEncrypted ? try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) : nil
+        (tls ?? context).close(promise: nil)
     }
 }
 
@@ -262,9 +300,15 @@ extension CallerHandler {
         let now = self.loop.tick
         let limits = self.loop.callerTimeouts
         switch self.state {
+        case .handshaking:
+            guard now.duration(since: self.waitingSince) > limits.handshake else { break }
+            self.state = .closed
+            self.loop.handshakeFailed(.timedOut)
+            self.closeNow()
         case .open where exchange.isIdle:
             let limit = self.isWritable && self.reader.hasBegun ? limits.head : limits.idle
-            if now.duration(since: self.waitingSince) > limit { self.closeNow() }
+            if now.duration(since: self.waitingSince) > limit { return self.closeNow() }
+            if self.loop.isDraining { self.drain() }
         case .open, .tunnelling:
             exchange.sweep()
         case .ending(let ending):
@@ -273,15 +317,22 @@ extension CallerHandler {
         }
     }
 
-    /// No more requests are taken; a connection without one ends now.
+    /// The gateway stops: a connection without a request ends, now or when none has come for ``keptTime``.
     func drain() {
-        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun else { return }
+        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun,
+            self.loop.tick.duration(since: self.waitingSince) > Self.keptTime
+        else { return }
         self.close(lingering: false)
     }
 
     /// Ends the connection whatever it does; a tunnel with a reset, since nothing else tells that it was cut.
     func closeNow() {
-        if self.isTunnelling { return self.abort() }
-        self.context?.close(promise: nil)
+        switch self.state {
+        // Nothing else tells that a tunnel, or an answer, was cut.
+        case .tunnelling: self.abort()
+        case .open where self.exchange?.isIdle == false: self.abort()
+        case .ending(let ending) where !ending.isAnswerOut: self.abort()
+        case .handshaking, .open, .ending, .closed: self.context?.close(promise: nil)
+        }
     }
 }

@@ -5,8 +5,16 @@ package struct CallerTimeouts: Sendable, Equatable {
     /// Without a request, and with an answer left unread behind which the connection ends.
     package var idle: Duration
 
-    package init(head: Duration = .seconds(10), idle: Duration = .seconds(60)) {
+    /// For TLS to be settled.
+    package var handshake: Duration
+
+    package init(
+        head: Duration = .seconds(10),
+        idle: Duration = .seconds(60),
+        handshake: Duration = .seconds(10)
+    ) {
         self.head = head
         self.idle = idle
+        self.handshake = handshake
     }
 }

@@ -1,4 +1,5 @@
 import HTTPWire
+import Logging
 import NIOCore
 import Telemetry
 import TokenModel
@@ -16,6 +17,7 @@ final class GatewayLoop {
     let callerTimeouts: CallerTimeouts
     let passTimeout: Duration
     let meter: LoopMeter
+    private let logger: Logger
     private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
     private let waiterLimit: WaiterLimit
@@ -47,6 +49,7 @@ final class GatewayLoop {
         passTimeout: Duration,
         meter: LoopMeter,
         waiterLimit: WaiterLimit,
+        logger: Logger,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
     ) {
@@ -56,6 +59,7 @@ final class GatewayLoop {
         self.passTimeout = passTimeout
         self.meter = meter
         self.waiterLimit = waiterLimit
+        self.logger = logger
         self.passes = passes
         self.passRequests = passRequests
         self.gateway = Gateway(table, callers: callers)
@@ -173,6 +177,10 @@ extension GatewayLoop {
             last.index = caller.index
         }
         if self.callers.isEmpty { self.drained?.succeed() }
+    }
+
+    func handshakeFailed(_ failure: HandshakeFailure) {
+        self.logger.debug("a caller's TLS handshake failed", metadata: ["error.code": "\(failure.rawValue)"])
     }
 
     /// Takes no more requests; the future succeeds when the last caller is gone.

@@ -6,6 +6,8 @@ package struct ProxyError: Error, Sendable {
         case addressUnavailable
         /// The certificates that an upstream is to be trusted by can't be read.
         case trustUnreadable
+        /// A certificate, its key or those who vouch for others can't be read, or don't fit.
+        case certificateUnusable
     }
 
     package let code: Code

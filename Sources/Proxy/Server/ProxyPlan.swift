@@ -2,7 +2,7 @@ package import HTTPWire
 
 /// What a proxy serves: where it listens, its routes and its limits.
 package struct ProxyPlan: Sendable {
-    package var listeners: [Address]
+    package var listeners: [Listener]
     package var routes: [RoutePlan]
     /// Who may use them; `nil` for anyone but web pages.
     package var callers: [CallerPlan]?
@@ -14,6 +14,24 @@ package struct ProxyPlan: Sendable {
     package var passTimeout: Duration
     /// Event loops, each with a listening socket per address.
     package var eventLoops: Int
+
+    /// Where callers connect, and how.
+    package struct Listener: Sendable {
+        package var address: Address
+        /// `nil`: plain HTTP. A Unix socket has none.
+        package var tls: CallerTLS?
+
+        package init(_ address: Address, tls: CallerTLS? = nil) {
+            self.address = address
+            self.tls = tls
+        }
+
+        package init(host: String, port: Int, tls: CallerTLS? = nil) {
+            self.init(Address(host: host, port: port), tls: tls)
+        }
+
+        package static func unix(path: String) -> Listener { Listener(.unix(path: path)) }
+    }
 
     /// Somewhere to listen.
     package enum Address: Sendable, Hashable, CustomStringConvertible {
@@ -46,7 +64,7 @@ package struct ProxyPlan: Sendable {
     }
 
     package init(
-        listeners: [Address],
+        listeners: [Listener],
         routes: [RoutePlan],
         callers: [CallerPlan]? = nil,
         headLimits: HeadLimits = .request,

@@ -1,16 +1,21 @@
 import HTTPWire
-import Listening
+package import Listening
+package import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
 package import Telemetry
 package import TokenModel
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 /// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives passes.
 ///
 /// ``bind()`` first, so that a busy port is known before anything else starts; then ``run()`` until ``shutDown(grace:)``.
 package final class ProxyServer: Sendable {
-    private let plan: ProxyPlan
+    let plan: ProxyPlan
     private let passes: any PassSource
     private let group: MultiThreadedEventLoopGroup
     private let loops: [NIOLoopBound<GatewayLoop>]
@@ -24,8 +29,15 @@ package final class ProxyServer: Sendable {
     /// What the loops had counted when they were last asked: after their end it is all that there is.
     private let lastTraffic: Mutex<TrafficCounts>
 
-    /// - Parameter accessLog: takes a line per request; `nil` writes none.
-    package init(_ plan: ProxyPlan, passes: any PassSource, accessLog: LogWriter? = nil) async {
+    /// - Parameters:
+    ///   - accessLog: takes a line per request; `nil` writes none.
+    ///   - logger: is told at debug what the access log can't say; nobody where it is left out.
+    package init(
+        _ plan: ProxyPlan,
+        passes: any PassSource,
+        accessLog: LogWriter? = nil,
+        logger: Logger = Logger(label: "martlet.proxy") { _ in SwiftLogNoOpLogHandler() }
+    ) async {
         self.plan = plan
         self.passes = passes
         let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.eventLoops)
@@ -33,7 +45,7 @@ package final class ProxyServer: Sendable {
         let passRequests = AsyncStream<PassRequest>.makeStream()
         self.passRequests = passRequests
         let table = RouteTable(plan.routes)
-        let callers = CallerTable(plan.callers, routes: table, hosts: plan.listeners.compactMap(\.hostField))
+        let callers = CallerTable(plan.callers, routes: table, hosts: plan.listeners.compactMap(\.address.hostField))
         let waiterLimit = WaiterLimit(plan.waiters)
         self.waiterLimit = waiterLimit
         let routes = plan.routes.map(\.name)
@@ -50,6 +62,7 @@ package final class ProxyServer: Sendable {
                     passTimeout: plan.passTimeout,
                     meter: LoopMeter(routes: routes, log: accessLog),
                     waiterLimit: waiterLimit,
+                    logger: logger,
                     passes: passes,
                     passRequests: passRequests.continuation
                 )
@@ -64,14 +77,17 @@ package final class ProxyServer: Sendable {
 
     /// Opens the listening sockets: one per network address and event loop, one per Unix socket.
     ///
+    /// - Parameter claim: whether an older gateway may listen there still; the sockets are shared in any case, for the
+    ///   sake of a later one.
     /// - Returns: the addresses, with the ports that were chosen where 0 was asked for.
-    package func bind() async throws(ProxyError) -> [ProxyPlan.Address] {
+    package func bind(_ claim: PortClaim = .first) async throws(ProxyError) -> [ProxyPlan.Address] {
         var bound: [ProxyPlan.Address] = []
-        for address in self.plan.listeners {
+        for listener in self.plan.listeners {
+            let address = listener.address
             do {
                 switch address {
-                case .network(let host, let port): bound.append(try await self.bind(host, port))
-                case .unix(let path): bound.append(try await self.bind(path))
+                case .network(let host, let port): bound.append(try await self.bind(host, port, listener.tls, claim))
+                case .unix(let path): bound.append(try await self.bind(path, claim))
                 }
             } catch {
                 await self.closeListeners()
@@ -85,20 +101,16 @@ package final class ProxyServer: Sendable {
         return bound
     }
 
-    private func bind(_ host: String, _ port: Int) async throws -> ProxyPlan.Address {
-        // With SO_REUSEPORT a second gateway would silently take half of the connections: a first bind without it finds out.
-        // A port that the system is to choose is nobody else's.
-        if port != 0 {
-            let probe = try await ServerBootstrap(group: self.group)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                // Whoever connects in this moment waits for the listeners.
-                .serverChannelOption(.autoRead, value: false)
-                .bind(host: host, port: port).get()
-            try await probe.close()
-        }
+    private func bind(
+        _ host: String,
+        _ port: Int,
+        _ tls: CallerTLS?,
+        _ claim: PortClaim
+    ) async throws -> ProxyPlan.Address {
+        try await claim.look(at: host, port, on: self.group)
         var port = port
         for loop in self.loops {
-            let listener = try await self.listener(on: loop).bind(host: host, port: port).get()
+            let listener = try await self.listener(on: loop, tls).bind(host: host, port: port).get()
             self.listeners.withLock { $0.append(listener) }
             port = listener.localAddress?.port ?? port
         }
@@ -108,8 +120,9 @@ package final class ProxyServer: Sendable {
     /// One socket listens, and hands connections to the loops in turn.
     ///
     /// Without keys for callers, only this user may connect: there is nothing else to tell who it is.
-    private func bind(_ path: String) async throws -> ProxyPlan.Address {
-        let (file, socket) = try UnixSocketFile.bind(path, mode: self.plan.callers == nil ? 0o600 : 0o666)
+    private func bind(_ path: String, _ claim: PortClaim) async throws -> ProxyPlan.Address {
+        let mode: mode_t = self.plan.callers == nil ? 0o600 : 0o666
+        let (file, socket) = try UnixSocketFile.bind(path, mode: mode, replacing: claim == .successor)
         self.socketFiles.withLock { $0.append(file) }
         let loops = self.loops
         let listener = try await ServerBootstrap(group: self.group)
@@ -131,7 +144,7 @@ package final class ProxyServer: Sendable {
         return .unix(path: path)
     }
 
-    private func listener(on loop: NIOLoopBound<GatewayLoop>) -> ServerBootstrap {
+    private func listener(on loop: NIOLoopBound<GatewayLoop>, _ tls: CallerTLS?) -> ServerBootstrap {
         ServerBootstrap(group: loop.eventLoop)
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -141,8 +154,10 @@ package final class ProxyServer: Sendable {
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        CallerHandler(loop: loop.value, isOnUnixSocket: false)
+                    let pipeline = channel.pipeline.syncOperations
+                    if let tls { try pipeline.addHandler(tls.handler()) }
+                    try pipeline.addHandler(
+                        CallerHandler(loop: loop.value, isOnUnixSocket: false, isEncrypted: tls != nil)
                     )
                 }
             }
@@ -241,11 +256,6 @@ package final class ProxyServer: Sendable {
             defer { listeners = [] }
             return listeners
         }
-        for listener in listeners { try? await listener.close() }
+        for listener in listeners { await ListenerClosing.close(listener) }
     }
-}
-
-extension NIOBSDSocket.Option {
-    /// Several sockets listen on one port, and the kernel spreads connections over them.
-    fileprivate static let reusePort = NIOBSDSocket.Option(rawValue: SO_REUSEPORT)
 }

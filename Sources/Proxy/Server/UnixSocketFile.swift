@@ -19,10 +19,18 @@ struct UnixSocketFile: Sendable {
     /// Listens on `path`. What a process left there that has died is removed first; a socket on which somebody
     /// listens, and what is no socket, stays.
     ///
-    /// - Parameter mode: of the file; who may write to it may connect. It is set before anyone can.
+    /// - Parameters:
+    ///   - mode: of the file; who may write to it may connect. It is set before anyone can.
+    ///   - replacing: takes the place of a socket on which somebody listens, without a moment in which there is none.
     /// - Returns: the file, and the listening socket; whoever takes that closes it.
-    static func bind(_ path: String, mode: mode_t) throws(ProxyError) -> (file: UnixSocketFile, socket: CInt) {
-        guard let address = try? SocketAddress(unixDomainSocketPath: path) else {
+    static func bind(
+        _ path: String,
+        mode: mode_t,
+        replacing: Bool = false
+    ) throws(ProxyError) -> (file: UnixSocketFile, socket: CInt) {
+        // It listens under a name of its own until it is put in the other's place.
+        let name = replacing ? Self.nameBeside(path) : path
+        guard let address = try? SocketAddress(unixDomainSocketPath: name) else {
             throw Self.unavailable(path, "the path is too long for a socket")
         }
         // Two that start at once must not remove each other's: the one that comes second finds this lock.
@@ -32,7 +40,11 @@ struct UnixSocketFile: Sendable {
         guard Self.lock(directory) else {
             throw Self.unavailable(path, "another process holds its directory, perhaps to listen there; try again")
         }
-        try Self.removeAbandoned(path, address)
+        if replacing {
+            try Self.checkReplaceable(path)
+        } else {
+            try Self.removeAbandoned(path, address)
+        }
 
         let socket = Self.makeSocket()
         guard socket >= 0 else { throw Self.unavailable(path, "the system has no socket left") }
@@ -42,16 +54,22 @@ struct UnixSocketFile: Sendable {
             throw Self.unavailable(path, ListenFault(errno: code).reason)
         }
         // Before the lock is let go: a socket that does not listen looks like a dead process's.
-        guard unsafe chmod(path, mode) == 0, let identity = Self.identity(of: path), listen(socket, 4_096) == 0 else {
+        guard unsafe chmod(name, mode) == 0, let identity = Self.identity(of: name), listen(socket, 4_096) == 0,
+            unsafe !replacing || rename(name, path) == 0
+        else {
             close(socket)
-            _ = unsafe unlink(path)
-            throw Self.unavailable(path, "its mode can't be set")
+            _ = unsafe unlink(name)
+            throw Self.unavailable(path, "its mode can't be set, or it can't be put in its place")
         }
         return (UnixSocketFile(path: path, identity: identity), socket)
     }
 
     /// Removes the file, if it still is the one that was bound.
     func remove() {
+        // A successor must not put its own there between the look and the removal.
+        let directory = unsafe open(Self.parent(of: self.path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if directory >= 0 { close(directory) } }
+        guard directory >= 0, Self.lock(directory) else { return }
         guard Self.identity(of: self.path) == self.identity else { return }
         _ = unsafe unlink(self.path)
     }
@@ -63,6 +81,17 @@ struct UnixSocketFile: Sendable {
             usleep(20_000)
         }
         return false
+    }
+
+    private static func checkReplaceable(_ path: String) throws(ProxyError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK else { return }
+        throw self.unavailable(path, "something that is no socket is there; move it away")
+    }
+
+    private static func nameBeside(_ path: String) -> String {
+        let number = String(UInt32.random(in: .min ... .max), radix: 36)
+        return "\(self.parent(of: path))/.\(number)"
     }
 
     private static func removeAbandoned(_ path: String, _ address: SocketAddress) throws(ProxyError) {

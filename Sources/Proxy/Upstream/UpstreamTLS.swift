@@ -1,45 +1,62 @@
 import NIOCore
 import NIOSSL
 
-/// How an upstream over TLS proves who it is. There is no way to turn that off.
+/// How an upstream over TLS proves who it is, and the gateway where that is asked. There is no way to turn the first off.
 package struct UpstreamTLS: Sendable {
-    let context: NIOSSLContext
+    private let context: RenewableContext
     /// What tells two of them apart: connections of one must not serve the routes of another.
-    private let roots: String?
+    package let files: Files
 
-    /// - Parameter certificateAuthorities: a PEM file of the only roots that are trusted; `nil` trusts the system's.
-    /// - Throws: ``ProxyError/Code/trustUnreadable``
-    package init(certificateAuthorities: String?) throws(ProxyError) {
+    /// Where trust and identity are kept.
+    package struct Files: Sendable, Hashable {
+        /// A PEM file of the only roots that are trusted; `nil` trusts the system's.
+        let certificateAuthorities: String?
+        /// What the gateway proves itself by to an upstream that asks; `nil` is nothing.
+        let identity: CertificateFiles?
+
+        package init(certificateAuthorities: String?, identity: CertificateFiles? = nil) {
+            self.certificateAuthorities = certificateAuthorities
+            self.identity = identity
+        }
+    }
+
+    /// - Throws: ``ProxyError/Code/trustUnreadable``, ``ProxyError/Code/certificateUnusable``
+    package init(_ files: Files) throws(ProxyError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
         // A closing connection reads no more: nothing is learnt by waiting for the other side's farewell.
         configuration.shutdownTimeout = .milliseconds(100)
-        do {
-            if let file = certificateAuthorities {
-                let certificates = try NIOSSLCertificate.fromPEMFile(file)
-                guard !certificates.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
-                configuration.trustRoots = .certificates(certificates)
-            }
-            self.context = try NIOSSLContext(configuration: configuration)
-        } catch {
-            let what = certificateAuthorities.map { "from \($0): it must be a PEM file that this user may read" }
-            throw ProxyError(
-                .trustUnreadable,
-                "no certificates could be read \(what ?? "from the system's store: is ca-certificates installed?")"
-            )
+        if let file = files.certificateAuthorities {
+            configuration.trustRoots = .certificates(try CertificateFiles.certificates(in: file))
         }
-        self.roots = certificateAuthorities
+        if let identity = files.identity {
+            try identity.read(into: &configuration)
+            self.context = try identity.context(configuration)
+        } else {
+            do {
+                self.context = try RenewableContext(configuration)
+            } catch {
+                throw ProxyError(
+                    .trustUnreadable,
+                    "no certificates could be read from the system's store: is ca-certificates installed?"
+                )
+            }
+        }
+        self.files = files
     }
 
     /// The handler that speaks TLS to `host`, whose name is asked for (SNI) and verified; an address is verified as such.
     func handler(for host: String) throws -> NIOSSLClientHandler {
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-        return try NIOSSLClientHandler(context: self.context, serverHostname: isAddress ? nil : host)
+        return try NIOSSLClientHandler(context: self.context.current, serverHostname: isAddress ? nil : host)
     }
+
+    /// As ``RenewableContext/renew(from:)``, for all copies of this value.
+    func renew(from other: UpstreamTLS) -> Bool { self.context.renew(from: other.context) }
 }
 
 extension UpstreamTLS: Hashable {
-    package static func == (left: UpstreamTLS, right: UpstreamTLS) -> Bool { left.roots == right.roots }
-    package func hash(into hasher: inout Hasher) { hasher.combine(self.roots) }
+    package static func == (left: UpstreamTLS, right: UpstreamTLS) -> Bool { left.files == right.files }
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.files) }
 }

@@ -1,8 +1,6 @@
 /// The keys of one listener.
 enum ListenerKey: String, Vocabulary {
-    case address
-
-    static let later = ["tls"]
+    case address, tls
 }
 
 extension ListenerSettings {
@@ -18,14 +16,16 @@ extension ListenerSettings {
         for item in items {
             guard let section = Section<ListenerKey>(item) else { continue }
             let address = section.require(.address) { $0.callerAddress(hasCallers: hasCallers) }
+            let tls = section.read(.tls) { ListenerTLSSettings($0) }
             guard let address else { continue }
-            if address.isReachableFromOutside {
+            if case .unix = address { section[.tls]?.fault("is for network addresses, not for a Unix socket") }
+            if address.isReachableFromOutside, section[.tls] == nil {
                 section[.address]?.warn("callers' keys and the answers travel unencrypted there")
             }
             if let owner = address.owner(among: listeners) {
                 section[.address]?.fault("is the address of \(owner) too")
             }
-            listeners.append(ListenerSettings(address: address))
+            listeners.append(ListenerSettings(address: address, tls: tls))
         }
         return listeners
     }

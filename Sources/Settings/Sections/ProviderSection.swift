@@ -42,7 +42,7 @@ extension ProviderSettings {
         }
         self.clientSecret = secret
         self.clientAuthentication = Self.clientAuthentication(section)
-        self.certificateAuthorities = section.section(.tls, of: TLSKey.self)
+        self.certificateAuthorities = section.section(.tls, of: ProviderTLSKey.self)
             .read(.certificateAuthorities) { $0.readableFile() }
         self.timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(10)) } ?? .seconds(8)
         self.defaultLifetime =

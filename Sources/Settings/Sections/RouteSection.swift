@@ -51,7 +51,7 @@ extension RouteSettings {
                 timeouts: rest.timeouts,
                 maximumConnections: rest.maximumConnections,
                 via: rest.via,
-                certificateAuthorities: rest.certificateAuthorities
+                upstreamTLS: rest.upstreamTLS
             )
         }
     }
@@ -65,7 +65,7 @@ extension RouteSettings {
         let timeouts: RouteTimeouts
         let maximumConnections: Int
         let via: Bool
-        let certificateAuthorities: String?
+        let upstreamTLS: UpstreamTLSSettings
 
         init(_ section: Section<RouteKey>) {
             self.strip = section.read(.strip) { $0.flag() } ?? true
@@ -77,8 +77,7 @@ extension RouteSettings {
             self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
             self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
             self.via = section.read(.via) { $0.flag() } ?? true
-            self.certificateAuthorities = section.section(.upstreamTLS, of: TLSKey.self)
-                .read(.certificateAuthorities) { $0.readableFile() }
+            self.upstreamTLS = UpstreamTLSSettings(section.section(.upstreamTLS, of: UpstreamTLSKey.self))
         }
     }
 }

@@ -19,6 +19,6 @@ package struct RouteSettings: Equatable, Sendable {
     package let maximumConnections: Int
     /// Whether `Via: 1.1 martlet` is added (RFC 9110 §7.6.3).
     package let via: Bool
-    /// A PEM file with the only roots that an upstream over TLS is trusted by; `nil`: the system's.
-    package let certificateAuthorities: String?
+    /// Of use where the upstream is one with `https://`.
+    package let upstreamTLS: UpstreamTLSSettings
 }

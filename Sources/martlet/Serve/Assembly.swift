@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Listening
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -17,6 +18,7 @@ internal import TokenStorageSQLite
 enum Assembly {
     static func assemble(
         _ settings: GatewaySettings,
+        ports claim: PortClaim,
         log: LogWriter,
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
@@ -32,6 +34,7 @@ enum Assembly {
                 store,
                 providers,
                 metrics,
+                ports: claim,
                 boot: boot,
                 startedAt: startedAt,
                 log: log,
@@ -48,6 +51,7 @@ enum Assembly {
         _ store: Store,
         _ providers: [ProviderID: HTTPTokenEndpoint],
         _ metrics: ProgramMetrics,
+        ports claim: PortClaim,
         boot: BootID,
         startedAt: WallTime,
         log: LogWriter,
@@ -57,7 +61,8 @@ enum Assembly {
         let proxy = await ProxyServer(
             try ProxyPlan(settings, eventLoops: EventLoopCount.standard),
             passes: passes,
-            accessLog: settings.log.access ? log : nil
+            accessLog: settings.log.access ? log : nil,
+            logger: logger
         )
         let engine = RefreshEngine(
             plans: Self.accountPlans(settings, providers, metrics.refreshes),
@@ -68,7 +73,7 @@ enum Assembly {
             onPass: { proxy.follow($0) }
         )
         passes.connect(to: engine)
-        let callers = try await Self.bind(proxy)
+        let callers = try await Self.bind(proxy, claim)
         let monitor = ProgramMonitor(
             boot: boot,
             startedAt: startedAt,
@@ -81,14 +86,20 @@ enum Assembly {
         )
         let admin: AdminServer
         do throws(CommandFailure) {
-            admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
+            admin = try await Self.listen(settings.admin, claim, engine: engine, monitor: monitor, logger: logger)
         } catch {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
         let metricsServer: AdminServer?
         do throws(CommandFailure) {
-            metricsServer = try await Self.listen(settings.metrics, engine: engine, monitor: monitor, logger: logger)
+            metricsServer = try await Self.listen(
+                settings.metrics,
+                claim,
+                engine: engine,
+                monitor: monitor,
+                logger: logger
+            )
         } catch {
             // A listener must be let go of in order.
             admin.stop()
@@ -97,7 +108,9 @@ enum Assembly {
             throw error
         }
         return RunningGateway(
-            callers: callers.map { $0.hasPrefix("unix:") ? $0 : "http://\($0)" },
+            callers: zip(callers, settings.listeners).map { address, listener in
+                address.hasPrefix("unix:") ? address : "\(listener.tls == nil ? "http" : "https")://\(address)"
+            },
             proxy: proxy,
             engine: engine,
             admin: admin,
@@ -199,9 +212,9 @@ enum Assembly {
         }
     }
 
-    private static func bind(_ proxy: ProxyServer) async throws(CommandFailure) -> [String] {
+    private static func bind(_ proxy: ProxyServer, _ claim: PortClaim) async throws(CommandFailure) -> [String] {
         do throws(ProxyError) {
-            return try await proxy.bind().map(\.description)
+            return try await proxy.bind(claim).map(\.description)
         } catch {
             throw CommandFailure(error)
         }
@@ -209,6 +222,7 @@ enum Assembly {
 
     private static func listen(
         _ settings: AdminSettings,
+        _ claim: PortClaim,
         engine: RefreshEngine,
         monitor: ProgramMonitor,
         logger: Logger
@@ -225,6 +239,7 @@ enum Assembly {
                 engine: engine,
                 monitor: monitor,
                 tokens: tokens,
+                claim: claim,
                 limits: AdminLimits(stopGrace: .seconds(5)),
                 logger: logger
             )
@@ -235,6 +250,7 @@ enum Assembly {
 
     private static func listen(
         _ settings: MetricsSettings?,
+        _ claim: PortClaim,
         engine: RefreshEngine,
         monitor: ProgramMonitor,
         logger: Logger
@@ -245,6 +261,7 @@ enum Assembly {
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 engine: engine,
                 monitor: monitor,
+                claim: claim,
                 limits: AdminLimits(stopGrace: .seconds(5)),
                 logger: logger
             )

@@ -5,11 +5,13 @@ internal import Settings
 extension ProxyPlan {
     /// What the configuration says of listeners, routes and limits, as the data path takes it.
     init(_ settings: GatewaySettings, eventLoops: Int) throws(CommandFailure) {
-        var trust: [String?: UpstreamTLS] = [:]
+        var made: [UpstreamTLS] = []
         var routes: [RoutePlan] = []
-        for route in settings.routes { routes.append(try RoutePlan(route, trust: &trust)) }
+        for route in settings.routes { routes.append(try RoutePlan(route, &made)) }
+        var listeners: [Listener] = []
+        for listener in settings.listeners { listeners.append(try Listener(listener)) }
         self.init(
-            listeners: settings.listeners.map { Address($0.address) },
+            listeners: listeners,
             routes: routes,
             callers: settings.callers.map { $0.map(CallerPlan.init) },
             headLimits: HeadLimits(
@@ -21,6 +23,29 @@ extension ProxyPlan {
             waiters: settings.limits.waiters,
             eventLoops: eventLoops
         )
+    }
+}
+
+extension ProxyPlan.Listener {
+    fileprivate init(_ listener: ListenerSettings) throws(CommandFailure) {
+        var tls: CallerTLS?
+        if let settings = listener.tls {
+            do throws(ProxyError) {
+                tls = try CallerTLS(
+                    CertificateFiles(settings.identity),
+                    clientAuthorities: settings.clientAuthorities
+                )
+            } catch {
+                throw CommandFailure(.badConfiguration, "listener \(listener.address): \(error.message)")
+            }
+        }
+        self.init(ProxyPlan.Address(listener.address), tls: tls)
+    }
+}
+
+extension CertificateFiles {
+    fileprivate init(_ settings: CertificateSettings) {
+        self.init(certificate: settings.certificate, key: settings.key)
     }
 }
 
@@ -46,8 +71,8 @@ extension CallerPlan {
 }
 
 extension RoutePlan {
-    /// - Parameter trust: made once for each file of roots, since reading one takes long.
-    fileprivate init(_ route: RouteSettings, trust: inout [String?: UpstreamTLS]) throws(CommandFailure) {
+    /// - Parameter made: so that the same files are read only once, which takes long.
+    fileprivate init(_ route: RouteSettings, _ made: inout [UpstreamTLS]) throws(CommandFailure) {
         self.init(
             name: route.name,
             host: route.match.host,
@@ -56,7 +81,7 @@ extension RoutePlan {
                 host: route.upstream.host.text,
                 port: route.upstream.port,
                 path: route.upstream.path,
-                tls: try Self.tls(route, &trust)
+                tls: try Self.tls(route, &made)
             ),
             account: route.account,
             strip: route.strip,
@@ -75,14 +100,18 @@ extension RoutePlan {
 
     private static func tls(
         _ route: RouteSettings,
-        _ trust: inout [String?: UpstreamTLS]
+        _ made: inout [UpstreamTLS]
     ) throws(CommandFailure) -> UpstreamTLS? {
         guard route.upstream.scheme == .https else { return nil }
-        if let made = trust[route.certificateAuthorities] { return made }
+        let files = UpstreamTLS.Files(
+            certificateAuthorities: route.upstreamTLS.certificateAuthorities,
+            identity: route.upstreamTLS.identity.map { CertificateFiles($0) }
+        )
+        if let tls = made.first(where: { $0.files == files }) { return tls }
         do throws(ProxyError) {
-            let made = try UpstreamTLS(certificateAuthorities: route.certificateAuthorities)
-            trust[route.certificateAuthorities] = made
-            return made
+            let tls = try UpstreamTLS(files)
+            made.append(tls)
+            return tls
         } catch {
             throw CommandFailure(.badConfiguration, "route \(route.name): \(error.message)")
         }

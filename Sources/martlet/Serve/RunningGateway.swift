@@ -25,12 +25,18 @@ struct RunningGateway {
     /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
     /// that no grant is lost on the way out.
     ///
-    /// - Parameter announce: called when signals are heeded and callers served.
-    func run(_ announce: @escaping @Sendable () -> Void) async throws {
+    /// - Parameters:
+    ///   - reload: called with each SIGHUP.
+    ///   - announce: called when signals are heeded and callers served.
+    func run(
+        onHangup reload: @escaping @Sendable () -> Void,
+        _ announce: @escaping @Sendable () -> Void
+    ) async throws {
         let engine = EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
+        let hangups = HangupService(hangups: await UnixSignalsSequence(trapping: .sighup), action: reload)
         let callers: [any Service] = [
-            CallerService(proxy: self.proxy, grace: self.grace), Announcement(announce: announce),
+            hangups, CallerService(proxy: self.proxy, grace: self.grace), Announcement(announce: announce),
         ]
         var configuration = ServiceGroupConfiguration(
             services: [engine] + operators + callers,
@@ -39,6 +45,7 @@ struct RunningGateway {
         )
         configuration.maximumGracefulShutdownDuration = self.grace + .seconds(60)
         try await ServiceGroup(configuration: configuration).run()
+        withExtendedLifetime(hangups) {}
     }
 }
 

@@ -1,6 +1,7 @@
 internal import AdminAPI
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import Listening
 internal import LocalFiles
 internal import Logging
 internal import Settings
@@ -15,6 +16,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the gateway.",
         discussion: """
             Prints where it listens, then serves until SIGTERM or SIGINT; requests under way get shutdown_grace to end.
+            SIGHUP reads the configuration, certificates and admin tokens again.
 
             Example:
               martlet serve --config martlet.yaml &
@@ -24,14 +26,23 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var configuration: ConfigurationOptions
 
+    @Flag(
+        help: """
+            Listen where an older gateway of this user still does, for a restart without a gap: when this one says that it \
+            serves, stop the older one with SIGTERM.
+            """
+    )
+    var takeover = false
+
     func run() async throws {
         try MemoryGuard.raise()
         DescriptorLimit.raise()
         Hangup.ignore()
-        let settings = try self.settings()
+        let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
+        let settings = try Self.settings(path)
         let log = Self.startLog(settings.log)
         do {
-            try await Self.serve(settings, log)
+            try await Self.serve(settings, from: path, takesOver: self.takeover, log)
         } catch {
             await Self.end(log)
             throw error
@@ -44,20 +55,36 @@ struct ServeCommand: AsyncParsableCommand {
         _ = await log.close(within: .seconds(2))
     }
 
-    private static func serve(_ settings: GatewaySettings, _ log: LogWriter) async throws {
+    private static func serve(
+        _ settings: GatewaySettings,
+        from path: String,
+        takesOver: Bool,
+        _ log: LogWriter
+    ) async throws {
         let logger = Logger(label: "martlet")
         for warning in settings.warnings {
             logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
-        let gateway = try await Assembly.assemble(settings, log: log, logger: logger)
+        let gateway = try await Assembly.assemble(
+            settings,
+            ports: takesOver ? .successor : .first,
+            log: log,
+            logger: logger
+        )
         let metrics = gateway.metrics.map { ", metrics: http://\($0.address)" } ?? ""
         let addresses =
             "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)\(metrics)"
-        try await gateway.run { Console.announce("martlet serves \(addresses)") }
+        let reloader = Reloader(
+            path: path,
+            running: settings,
+            proxy: gateway.proxy,
+            admin: gateway.admin,
+            logger: logger
+        )
+        try await gateway.run(onHangup: reloader.reload) { Console.announce("martlet serves \(addresses)") }
     }
 
-    private func settings() throws -> GatewaySettings {
-        let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
+    private static func settings(_ path: String) throws -> GatewaySettings {
         do throws(SettingsError) {
             return try SettingsFile.load(path: path)
         } catch {

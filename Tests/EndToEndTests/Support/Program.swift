@@ -11,6 +11,9 @@ final class Program: Sendable {
         let errors: String
     }
 
+    /// What each program of this task is run by, such as `nsenter`: a command that becomes the program.
+    @TaskLocal static var wrapper: [String] = []
+
     private let process: ChildProcess
     private let output: String
     private let errors: String
@@ -29,9 +32,10 @@ final class Program: Sendable {
         self.output = directory.path(of: "\(run).out")
         self.errors = errors ?? directory.path(of: "\(run).err")
         if let input { try directory.write(Array(input.utf8), to: "\(run).in") }
+        let command = Self.wrapper + [name.contains("/") ? name : Self.path(of: name)] + arguments
         self.process = try ChildProcess(
-            name.contains("/") ? name : Self.path(of: name),
-            arguments,
+            command[0],
+            Array(command.dropFirst()),
             in: directory.path,
             input: input == nil ? "/dev/null" : directory.path(of: "\(run).in"),
             output: self.output,

@@ -1,9 +1,14 @@
+import Listening
 import Proxy
 import Testing
 
 @Suite struct BindingTests {
     private func server(_ listeners: [ProxyPlan.Address], eventLoops: Int = 2) async -> ProxyServer {
-        await ProxyServer(ProxyPlan(listeners: listeners, routes: [], eventLoops: eventLoops), passes: ScriptedPasses())
+        let listeners = listeners.map { ProxyPlan.Listener($0) }
+        return await ProxyServer(
+            ProxyPlan(listeners: listeners, routes: [], eventLoops: eventLoops),
+            passes: ScriptedPasses()
+        )
     }
 
     @Test func `a busy port is told, and what was bound before it is free again`() async throws {
@@ -19,6 +24,21 @@ import Testing
             let caller = try await rig.caller()
             try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await caller.answer().head.status == 404)
+        }
+    }
+
+    @Test func `a successor listens where an older one does, and is alone there when that has gone`() async throws {
+        try await withRig { rig in
+            let second = await self.server([.init(host: "127.0.0.1", port: rig.port)])
+            #expect(try await second.bind(.successor) == [.init(host: "127.0.0.1", port: rig.port)])
+            #expect(await rig.server.shutDown(grace: patience))
+            for _ in 1...20 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                #expect(try await caller.answer().head.status == 404)
+                caller.close()
+            }
+            _ = await second.shutDown(grace: .zero)
         }
     }
 

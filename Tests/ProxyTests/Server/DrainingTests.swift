@@ -76,6 +76,23 @@ import TokenModel
         }
     }
 
+    @Test func `a request that comes just then is served, on a new connection and on one in use`() async throws {
+        try await withRig { rig in
+            let used = try await rig.caller()
+            try await used.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await used.answer().head.all("Connection").isEmpty)
+            let fresh = try await rig.caller()
+            async let drained = rig.server.shutDown(grace: patience)
+            try await eventually("nobody listens") { (try? await rig.caller().close()) == nil }
+            for caller in [used, fresh] {
+                try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 404)
+                #expect(try await caller.ending() == .clean)
+            }
+            #expect(await drained)
+        }
+    }
+
     @Test(arguments: [1, 2])
     func `what has not ended in time is cut off, and said`(eventLoops: Int) async throws {
         try await withRig(Rig.Setup(eventLoops: eventLoops)) { rig in

@@ -1,4 +1,5 @@
 import Foundation
+import Listening
 import NIOCore
 import Proxy
 import Testing
@@ -124,6 +125,49 @@ import Testing
             _ = await second.shutDown(grace: .zero)
             #expect(try await self.status(over: path) == 404)
             _ = await first.shutDown(grace: .zero)
+        }
+    }
+
+    @Test func `a successor takes the place of a socket, and there is one all the time`() async throws {
+        try await self.withPath { path in
+            var server = await self.server(path)
+            _ = try await server.bind()
+            let looking: Task<Int, any Error> = Task {
+                var looks = 0
+                while !Task.isCancelled {
+                    let status = try await self.status(over: path)
+                    #expect(status == 404)
+                    looks += 1
+                }
+                return looks
+            }
+            for _ in 1...5 {
+                let successor = await self.server(path)
+                #expect(try await successor.bind(.successor) == [.unix(path: path)])
+                #expect(try self.mode(of: path) == 0o600)
+                // What the older one leaves at its end is the successor's.
+                #expect(await server.shutDown(grace: patience))
+                #expect(FileManager.default.fileExists(atPath: path))
+                server = successor
+            }
+            looking.cancel()
+            #expect(try await looking.value > 0)
+            _ = await server.shutDown(grace: .zero)
+            let left = try FileManager.default.contentsOfDirectory(
+                atPath: URL(filePath: path).deletingLastPathComponent().path
+            )
+            #expect(left.isEmpty)
+        }
+    }
+
+    @Test func `a successor replaces no file that is none of a socket`() async throws {
+        try await self.withPath { path in
+            try Data("precious".utf8).write(to: URL(filePath: path))
+            let server = await self.server(path)
+            let error = await #expect(throws: ProxyError.self) { _ = try await server.bind(.successor) }
+            #expect(error?.message.contains("no socket") == true)
+            _ = await server.shutDown(grace: .zero)
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
         }
     }
 

@@ -44,7 +44,13 @@ final class Peer: Sendable {
     /// - Parameters:
     ///   - receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
     ///   - sendBuffer: likewise.
-    static func connect(to port: Int, receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
+    ///   - tls: `nil` speaks none.
+    static func connect(
+        to port: Int,
+        receiveBuffer: Int? = nil,
+        sendBuffer: Int? = nil,
+        tls: NIOSSLContext? = nil
+    ) async throws -> Peer {
         var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)
             .channelOption(.allowRemoteHalfClosure, value: true)
@@ -55,12 +61,19 @@ final class Peer: Sendable {
         if let sendBuffer {
             bootstrap = bootstrap.channelOption(.socketOption(.so_sndbuf), value: .init(sendBuffer))
         }
-        return try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
+        let peer = try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
+                if let tls {
+                    let handler = try NIOSSLClientHandler(context: tls, serverHostname: nil)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
                 try channel.pipeline.syncOperations.addHandler(PeerInbox(eventLoop: channel.eventLoop))
                 return try Peer(channel)
             }
         }
+        // Nobody asks for the bytes of a handshake; once it is begun it reads on by itself.
+        if tls != nil { peer.channel.read() }
+        return peer
     }
 }
 
@@ -117,7 +130,7 @@ extension Peer {
         try await channel.eventLoop.flatSubmit {
             let done = channel.eventLoop.makePromise(of: Void.self)
             do {
-                let tls = try channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+                let tls = try channel.pipeline.syncOperations.context(handlerType: NIOSSLHandler.self)
                 tls.close(mode: .output, promise: done)
             } catch {
                 done.fail(error)

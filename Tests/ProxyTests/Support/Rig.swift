@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import NIOSSL
 import Proxy
 import Telemetry
 import TokenModel
@@ -23,6 +24,8 @@ struct Rig: Sendable {
         var sendBuffer: Int?
         /// Of the upstream.
         var speaksTLS = false
+        /// Who must vouch for the gateway there; `nil` asks it for no certificate.
+        var clientAuthority: String?
         /// The pass that is there from the start.
         var pass: Pass? = .sample()
         var accessLog: LogWriter?
@@ -30,6 +33,10 @@ struct Rig: Sendable {
         var routes: (Int) -> [RoutePlan] = { [.sample(port: $0)] }
         /// Who may use them; `nil` for anyone but web pages.
         var callers: [CallerPlan]?
+        /// What callers get at the port of this machine; `nil` is plain HTTP.
+        var tls: CallerTLS?
+        /// What the gateway says at debug.
+        var log: HeardLog?
         /// Where it listens besides a port of this machine.
         var unixSocket: String?
     }
@@ -46,6 +53,11 @@ struct Rig: Sendable {
 
     func caller(receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
         try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, sendBuffer: sendBuffer)
+    }
+
+    /// A caller over TLS.
+    func secureCaller(_ tls: NIOSSLContext, receiveBuffer: Int? = nil) async throws -> Peer {
+        try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, tls: tls)
     }
 
     /// Returns when all that was sent before has been read. For rigs with one event loop, which reads in order.
@@ -85,11 +97,16 @@ func withRig<Result>(
 ) async throws -> Result {
     await places.enter()
     defer { places.leave() }
-    let upstream = try await Upstream.start(sendBuffer: setup.sendBuffer, speaksTLS: setup.speaksTLS)
+    let upstream = try await Upstream.start(
+        sendBuffer: setup.sendBuffer,
+        speaksTLS: setup.speaksTLS,
+        clientAuthority: setup.clientAuthority
+    )
     let passes = ScriptedPasses()
     let server = await ProxyServer(
         ProxyPlan(
-            listeners: [.init(host: "127.0.0.1", port: 0)] + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
+            listeners: [.init(host: "127.0.0.1", port: 0, tls: setup.tls)]
+                + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
             routes: Rig.routes(setup, upstream.port),
             callers: setup.callers,
             callerTimeouts: setup.callerTimeouts,
@@ -98,7 +115,8 @@ func withRig<Result>(
             eventLoops: setup.eventLoops
         ),
         passes: passes,
-        accessLog: setup.accessLog
+        accessLog: setup.accessLog,
+        logger: (setup.log ?? HeardLog()).logger
     )
     let running = Task { await server.run() }
     let outcome: Swift.Result<Result, any Error>

@@ -19,13 +19,15 @@ final class Upstream: Sendable {
     ///   - reserved: the port to listen on; `nil` for any free one.
     ///   - sendBuffer: of the kernel for each connection, in bytes; `nil` leaves it to the kernel.
     ///   - speaksTLS: with ``TestCertificates/selfSigned``.
+    ///   - clientAuthority: who must vouch for the certificate of whoever connects; `nil` asks for none.
     static func start(
         on reserved: ReservedPort? = nil,
         sendBuffer: Int? = nil,
-        speaksTLS: Bool = false
+        speaksTLS: Bool = false,
+        clientAuthority: String? = nil
     ) async throws -> Upstream {
         let peers = Mailbox<Peer>()
-        let tls = speaksTLS ? try Self.tls() : nil
+        let tls = speaksTLS ? try Self.tls(clientAuthority) : nil
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.autoRead, value: false)
@@ -48,15 +50,18 @@ final class Upstream: Sendable {
         return Upstream(listener, peers)
     }
 
-    private static func tls() throws -> NIOSSLContext {
+    private static func tls(_ clientAuthority: String?) throws -> NIOSSLContext {
         let certificate = try NIOSSLCertificate(bytes: Array(TestCertificates.selfSigned.utf8), format: .pem)
         let key = try NIOSSLPrivateKey(bytes: Array(TestCertificates.selfSignedKey.utf8), format: .pem)
-        return try NIOSSLContext(
-            configuration: .makeServerConfiguration(
-                certificateChain: [.certificate(certificate)],
-                privateKey: .privateKey(key)
-            )
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: [.certificate(certificate)],
+            privateKey: .privateKey(key)
         )
+        if let clientAuthority {
+            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(clientAuthority.utf8)))
+            configuration.certificateVerification = .noHostnameVerification
+        }
+        return try NIOSSLContext(configuration: configuration)
     }
 
     /// How many connections have come.

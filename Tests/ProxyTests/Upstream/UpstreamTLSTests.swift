@@ -9,7 +9,7 @@ import Testing
     private func setup(speaksTLS: Bool = true, connect: Duration = .seconds(5)) throws -> Rig.Setup {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
-        let tls = try UpstreamTLS(certificateAuthorities: directory.path(of: "ca.pem"))
+        let tls = try UpstreamTLS(.init(certificateAuthorities: directory.path(of: "ca.pem")))
         var setup = Rig.Setup.route { plan in
             plan.upstream.tls = tls
             plan.timeouts.connect = connect

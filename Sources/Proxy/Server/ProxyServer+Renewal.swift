@@ -1,0 +1,38 @@
+/// Whose certificates are others than before.
+package struct CertificateRenewal: Equatable, Sendable {
+    /// Where callers connect.
+    package var listeners: [ProxyPlan.Address] = []
+    /// Names of routes.
+    package var routes: [String] = []
+
+    package init(listeners: [ProxyPlan.Address] = [], routes: [String] = []) {
+        self.listeners = listeners
+        self.routes = routes
+    }
+}
+
+extension ProxyServer {
+    /// Takes over the certificates of `plan`, which has read them anew, for connections made from now on; those that are
+    /// open go on with what they began with.
+    ///
+    /// It takes those of a listener that stands in the same place with the same address, and those of routes that have
+    /// them from the same files. What else `plan` says is left aside.
+    package func renewCertificates(from plan: ProxyPlan) -> CertificateRenewal {
+        var renewal = CertificateRenewal()
+        for (mine, other) in zip(self.plan.listeners, plan.listeners) where mine.address == other.address {
+            if let tls = mine.tls, let other = other.tls, tls.renew(from: other) {
+                renewal.listeners.append(mine.address)
+            }
+        }
+        let read = plan.routes.compactMap(\.upstream.tls)
+        var isNews: [UpstreamTLS: Bool] = [:]
+        for route in self.plan.routes {
+            guard let tls = route.upstream.tls, let other = read.first(where: { $0 == tls }) else { continue }
+            // Several routes may share them.
+            let isChanged = isNews[tls] ?? tls.renew(from: other)
+            isNews[tls] = isChanged
+            if isChanged { renewal.routes.append(route.name) }
+        }
+        return renewal
+    }
+}

@@ -1,0 +1,13 @@
+/// What a reload has to say, by names that do not change: they stand in the log.
+enum ReloadNews: String {
+    /// The file was read, and what can change while the gateway runs has.
+    case reloaded = "config_reloaded"
+    /// Something else was changed, which only a restart brings about.
+    case restartNeeded = "config_needs_restart"
+    /// The file has faults; nothing has changed.
+    case invalid = "config_invalid"
+    /// A certificate, or its key, can't be used; nothing has changed.
+    case certificateUnusable = "certificate_unusable"
+    /// The admin tokens can't be read; nothing has changed.
+    case tokensUnusable = "admin_tokens_unusable"
+}

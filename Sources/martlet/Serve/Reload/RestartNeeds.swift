@@ -1,0 +1,38 @@
+internal import Settings
+
+/// The parts of a configuration that were changed in its file and that a running gateway can't follow.
+struct RestartNeeds: Equatable {
+    /// As the file names them.
+    let parts: [String]
+
+    init(from running: GatewaySettings, to read: GatewaySettings) {
+        func part<Value: Equatable>(_ name: String, _ value: (GatewaySettings) -> Value) -> String? {
+            value(running) == value(read) ? nil : name
+        }
+        self.parts = [
+            // Certificates may be others, but whether there are any may not.
+            part("listeners") { $0.listeners.map(ListenerKind.init) },
+            part("admin") { $0.admin },
+            part("metrics") { $0.metrics },
+            part("state_dir") { $0.stateDirectory },
+            part("store") { $0.store },
+            part("shutdown_grace") { $0.shutdownGrace },
+            part("providers") { $0.providers },
+            part("accounts") { $0.accounts },
+            part("routes") { $0.routes },
+            part("callers") { $0.callers },
+            part("limits") { $0.limits },
+            part("log") { $0.log },
+        ].compactMap { $0 }
+    }
+
+    private struct ListenerKind: Equatable {
+        let address: CallerAddress
+        let isEncrypted: Bool
+
+        init(_ listener: ListenerSettings) {
+            self.address = listener.address
+            self.isEncrypted = listener.tls != nil
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import TestKit
+import Testing
+
+/// What SIGHUP changes in a running gateway, and what it says of the rest.
+@Suite struct ReloadTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+        try CallerEncryptionTests.present(
+            TestCertificates.selfSigned,
+            TestCertificates.selfSignedKey,
+            in: self.directory
+        )
+        try self.directory.write(Array(TestCertificates.selfSigned.utf8), to: "first.pem")
+        try self.directory.write(Array(TestCertificates.authority.utf8), to: "second.pem")
+    }
+
+    private func withGateway(_ test: (Gateway) async throws -> Void) async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory, listener: CallerEncryptionTests.listener)
+        try await gateway.importGrant(from: mock)
+        try await test(gateway)
+        withExtendedLifetime(mock) {}
+    }
+
+    /// Sends SIGHUP, and waits for a line of the log with `code`: all of that line.
+    private func reload(_ gateway: Gateway, _ code: String) async throws -> String {
+        let before = gateway.program.complaints.count
+        gateway.program.signal(1)
+        try await eventually("a line with \(code)") {
+            gateway.program.complaints.dropFirst(before).contains("\"\(code)\"")
+        }
+        let lines = gateway.program.complaints.dropFirst(before).split(separator: "\n")
+        return String(try #require(lines.last { $0.contains("\"\(code)\"") }))
+    }
+
+    /// The status of a request of a caller that trusts that root; 000 where it does not trust the gateway.
+    private func status(_ gateway: Gateway, trusting root: String) async throws -> String {
+        try await Program.run(
+            "/usr/bin/curl",
+            [
+                "-q", "--noproxy", "*", "-s", "--cacert", root, "-o", "/dev/null", "-w", "%{http_code}",
+                "\(gateway.callers)/acme/echo",
+            ],
+            in: self.directory
+        ).output
+    }
+
+    private func edit(_ change: (String) -> String) throws {
+        let text = String(decoding: try #require(self.directory.bytes(of: "martlet.yaml")), as: UTF8.self)
+        try self.directory.write(Array(change(text).utf8), to: "martlet.yaml")
+    }
+
+    @Test func `new connections see a rotated certificate, and an open one goes on`() async throws {
+        try await self.withGateway { gateway in
+            #expect(try await self.status(gateway, trusting: "first.pem") == "200")
+            // Given a caller in the middle of an answer, that will ask again on the same connection
+            let caller = try Program(
+                "/usr/bin/curl",
+                [
+                    "-q", "--noproxy", "*", "-sSN", "--cacert", "first.pem", "-w", "connects %{num_connects}\\n",
+                    "\(gateway.callers)/acme/stream/4?every=500ms", "\(gateway.callers)/acme/status/200",
+                ],
+                in: self.directory
+            )
+            try await eventually("the first event") { caller.written.contains("data:") }
+
+            try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
+            let line = try await self.reload(gateway, "config_reloaded")
+
+            #expect(line.contains("listener 127.0.0.1:0"), "\(line)")
+            #expect(try await self.status(gateway, trusting: "second.pem") == "200")
+            #expect(try await self.status(gateway, trusting: "first.pem") == "000")
+            let outcome = try await caller.ended()
+            #expect(outcome.exitCode == 0, "\(outcome.errors)")
+            #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("data:") } == 4)
+            #expect(outcome.output.contains("connects 1\n"))
+            #expect(outcome.output.contains("connects 0\n"))
+            #expect(try await self.reload(gateway, "config_reloaded").contains("nothing"))
+        }
+    }
+
+    @Test func `a certificate that can't be used changes nothing`() async throws {
+        try await self.withGateway { gateway in
+            // The certificate is new and its key still the old one's.
+            try self.directory.write(Array(TestCertificates.valid.utf8), to: "cert.pem")
+            let line = try await self.reload(gateway, "certificate_unusable")
+            #expect(line.contains(#""level":"error""#), "\(line)")
+            #expect(line.contains("is not that of the first certificate in"))
+            #expect(try await self.status(gateway, trusting: "first.pem") == "200")
+            // When the key comes too, all is well again
+            try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
+            _ = try await self.reload(gateway, "config_reloaded")
+            #expect(try await self.status(gateway, trusting: "second.pem") == "200")
+        }
+    }
+
+    @Test func `a bad file changes nothing, and its faults are said`() async throws {
+        try await self.withGateway { gateway in
+            try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
+            try self.edit { $0.replacing("strip: true", with: "strip: maybe") }
+            let line = try await self.reload(gateway, "config_invalid")
+            #expect(line.contains("routes[0].strip: expected true or false"), "\(line)")
+            #expect(try await self.status(gateway, trusting: "first.pem") == "200")
+        }
+    }
+
+    @Test func `what can't change while the gateway runs is named`() async throws {
+        try await self.withGateway { gateway in
+            try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
+            try self.edit {
+                $0.replacing("strip: true", with: "strip: false").replacing("timeout: 8s", with: "timeout: 7s")
+            }
+            let line = try await self.reload(gateway, "config_needs_restart")
+            #expect(line.contains(#""providers, routes""#), "\(line)")
+            // Certificates are renewed all the same
+            #expect(try await self.status(gateway, trusting: "second.pem") == "200")
+        }
+    }
+
+    @Test func `a new admin token is let in, and one that is gone is not`() async throws {
+        try await self.withGateway { gateway in
+            let old = try #require(self.directory.bytes(of: "state/admin.token"))
+            try self.directory.write(old, to: "old.token")
+            try self.directory.setMode(0o600, of: "old.token")
+            try self.directory.write(Array("new-token-canary\n".utf8), to: "state/admin.token")
+            #expect(try await gateway.martlet("status").exitCode == 77)
+
+            let line = try await self.reload(gateway, "config_reloaded")
+
+            #expect(line.contains("admin tokens"), "\(line)")
+            #expect(try await gateway.martlet("status").exitCode == 0)
+            let refused = try await Program.run(
+                "martlet",
+                ["status", "--admin", gateway.admin, "--admin-token-file", "old.token"],
+                in: self.directory
+            )
+            #expect(refused.exitCode == 77)
+            #expect(!gateway.program.complaints.contains("canary"))
+
+            try self.directory.setMode(0o644, of: "state/admin.token")
+            #expect(try await self.reload(gateway, "admin_tokens_unusable").contains("admin.token"))
+        }
+    }
+
+    @Test func `an upstream's roots are read again`() async throws {
+        let mock = try await Mock("--tls", "first.pem,key.pem", in: self.directory)
+        try self.directory.write(Array(TestCertificates.authority.utf8), to: "roots.pem")
+        let gateway = try await Gateway(
+            mock,
+            settings: "tls: { ca: first.pem }",
+            in: self.directory,
+            route: "upstream_tls: { ca: roots.pem }"
+        )
+        try await gateway.importGrant(from: mock)
+        #expect(try await gateway.curl("echo", ["-o", "/dev/null", "-w", "%{http_code}"]) == "502")
+        try self.directory.write(Array(TestCertificates.selfSigned.utf8), to: "roots.pem")
+        let line = try await self.reload(gateway, "config_reloaded")
+        #expect(line.contains("route acme"), "\(line)")
+        #expect(try await gateway.curl("echo", ["-o", "/dev/null", "-w", "%{http_code}"]) == "200")
+    }
+}

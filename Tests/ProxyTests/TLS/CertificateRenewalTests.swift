@@ -1,0 +1,101 @@
+import NIOSSL
+import Proxy
+import TestKit
+import Testing
+
+@Suite struct CertificateRenewalTests {
+    private let files: TLSFiles
+
+    init() throws { self.files = try TLSFiles() }
+
+    /// A plan as it is read from the configuration once more, where the files under other names have taken the place.
+    private func plan(_ rig: Rig, listener: String, host: String = "127.0.0.1") throws -> ProxyPlan {
+        let tls = try CallerTLS(self.files.pair(listener))
+        return ProxyPlan(listeners: [.init(host: host, port: 0, tls: tls)], routes: [], eventLoops: 1)
+    }
+
+    private func request(_ caller: Peer) async throws -> Int {
+        try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+        return try await caller.answer().head.status
+    }
+
+    @Test func `new connections get the new certificate, open ones go on`() async throws {
+        var setup = Rig.Setup()
+        setup.eventLoops = 2
+        setup.tls = try CallerTLS(self.files.pair("server"))
+        try await withRig(setup) { rig in
+            let old = try await rig.secureCaller(.caller())
+            #expect(try await self.request(old) == 404)
+
+            let renewal = rig.server.renewCertificates(from: try self.plan(rig, listener: "other"))
+
+            #expect(renewal == CertificateRenewal(listeners: [.init(host: "127.0.0.1", port: 0)], routes: []))
+            #expect(try await self.request(old) == 404)
+            for _ in 1...4 {
+                let new = try await rig.secureCaller(.caller(trusting: TestCertificates.authority))
+                #expect(try await self.request(new) == 404)
+            }
+            let stale = try await rig.secureCaller(.caller())
+            #expect(try await stale.rest().ending == .reset)
+        }
+    }
+
+    @Test func `the same certificate once more is no news`() async throws {
+        var setup = Rig.Setup()
+        setup.tls = try CallerTLS(self.files.pair("server"))
+        try await withRig(setup) { rig in
+            let plan = try self.plan(rig, listener: "server")
+            #expect(rig.server.renewCertificates(from: plan) == CertificateRenewal())
+        }
+    }
+
+    @Test func `another listener's certificate is not this one's`() async throws {
+        var setup = Rig.Setup()
+        setup.tls = try CallerTLS(self.files.pair("server"))
+        try await withRig(setup) { rig in
+            let plan = try self.plan(rig, listener: "other", host: "127.0.0.2")
+            #expect(rig.server.renewCertificates(from: plan) == CertificateRenewal())
+            #expect(try await self.request(rig.secureCaller(.caller())) == 404)
+        }
+    }
+
+    @Test func `new connections to an upstream trust whom the file names now`() async throws {
+        let trust = UpstreamTLS.Files(certificateAuthorities: self.files.path("roots.pem"))
+        try self.files.write(TestCertificates.authority, to: "roots.pem")
+        var setup = Rig.Setup()
+        setup.speaksTLS = true
+        let tls = try UpstreamTLS(trust)
+        setup.routes = { port in
+            ["one", "two"].map { name in
+                .sample(port: port) {
+                    $0.name = name
+                    $0.path = "/\(name)/"
+                    $0.upstream.tls = tls
+                }
+            }
+        }
+        try await withRig(setup) { [setup] rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /one/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await caller.answer().head.status == 502)
+
+            try self.files.write(TestCertificates.selfSigned, to: "roots.pem")
+            let again = try UpstreamTLS(trust)
+            let routes = setup.routes(1).map { plan in
+                var plan = plan
+                plan.upstream.tls = again
+                return plan
+            }
+            let renewal = rig.server.renewCertificates(from: .init(listeners: [], routes: routes, eventLoops: 1))
+
+            #expect(renewal == CertificateRenewal(listeners: [], routes: ["one", "two"]))
+            let refused = rig.upstream.connections
+            try await caller.send("GET /one/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            for _ in 0..<refused { _ = try await rig.upstream.accept() }
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await caller.head().status == 204)
+        }
+    }
+}
