@@ -39,7 +39,7 @@ import TokenModel
     func `over TLS both ends are passed on too`(callerFirst: Bool) async throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
-        let tls = try UpstreamTLS(certificateAuthorities: directory.path(of: "ca.pem"))
+        let tls = try UpstreamTLS(UpstreamTLS.Files(certificateAuthorities: directory.path(of: "ca.pem")))
         var setup = Rig.Setup.route { $0.upstream.tls = tls }
         setup.speaksTLS = true
         try await withRig(setup) { rig in

@@ -10,7 +10,7 @@ import Testing
     private func dial(_ ports: [Int], within time: Duration = .seconds(20)) async throws -> any Channel {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
-        let tls = try UpstreamTLS(certificateAuthorities: directory.path(of: "ca.pem"))
+        let tls = try UpstreamTLS(UpstreamTLS.Files(certificateAuthorities: directory.path(of: "ca.pem")))
         let plan = RoutePlan.sample(port: 443) { plan in
             plan.upstream.host = "localhost"
             plan.upstream.tls = tls
