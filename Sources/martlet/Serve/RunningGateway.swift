@@ -25,12 +25,17 @@ struct RunningGateway {
     /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
     /// that no grant is lost on the way out.
     ///
-    /// - Parameter announce: called when signals are heeded and callers served.
-    func run(_ announce: @escaping @Sendable () -> Void) async throws {
+    /// - Parameters:
+    ///   - serving: called when signals are heeded and callers served.
+    ///   - stopping: called with the number of requests under way when no more are taken.
+    func run(
+        serving: @escaping @Sendable () -> Void,
+        stopping: @escaping @Sendable (_ requests: Int) -> Void
+    ) async throws {
         let engine = EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
         let callers: [any Service] = [
-            CallerService(proxy: self.proxy, grace: self.grace), Announcement(announce: announce),
+            CallerService(proxy: self.proxy, grace: self.grace, stopping: stopping), Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
             services: [engine] + operators + callers,
@@ -73,12 +78,14 @@ private struct Announcement: Service {
 private struct CallerService: Service {
     let proxy: ProxyServer
     let grace: Duration
+    let stopping: @Sendable (_ requests: Int) -> Void
 
     func run() async throws {
         await withTaskGroup { tasks in
             tasks.addTask { await self.proxy.run() }
             tasks.addTask {
                 try? await gracefulShutdown()
+                self.stopping(await self.proxy.requestCount())
                 _ = await self.proxy.shutDown(grace: self.grace)
             }
             await tasks.waitForAll()

@@ -53,7 +53,19 @@ struct ServeCommand: AsyncParsableCommand {
         let metrics = gateway.metrics.map { ", metrics: http://\($0.address)" } ?? ""
         let addresses =
             "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)\(metrics)"
-        try await gateway.run { Console.announce("martlet serves \(addresses)") }
+        let grace = GracePeriodText.text(gateway.grace)
+        try await gateway.run {
+            logger.notice(
+                "martlet serves",
+                metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]
+            )
+            Console.announce("martlet serves \(addresses)")
+        } stopping: { requests in
+            let line = "stopping, waiting up to \(grace) for \(requests) \(requests == 1 ? "request" : "requests")"
+            logger.notice("\(line)")
+            // A reader that stands still must not keep the gateway from stopping.
+            Console.offer(line)
+        }
     }
 
     private func settings() throws -> GatewaySettings {
