@@ -11,7 +11,8 @@ package import TokenModel
 /// its own exchange, for at most ``timeout`` more; `mayStillSend` is asked after that.
 ///
 /// The caller owns the connections: ``shutDown()`` must be called once, before the last reference is gone, and ends
-/// exchanges that are under way. Of each answer only status, length and verdict are logged.
+/// exchanges that are under way. Of each answer only status, length and verdict are logged;
+/// what gave no tokens is a warning, which names the endpoint.
 package final class HTTPTokenEndpoint: TokenEndpoint {
     package let binding: EndpointBinding
     package let timeout: Duration
@@ -89,7 +90,11 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         let now = self.now()
         let verdict = meaning(self.classifier.tokenVerdict(on: outcome, now: now))
 
-        self.log(message, outcome, verdict.name, verdict.reason)
+        if case .success = verdict {
+            self.log(message, outcome, verdict.name, verdict.reason)
+        } else {
+            self.log("token endpoint gave no tokens", at: .warning, of: endpoint, outcome, verdict.name, verdict.reason)
+        }
         self.watchClock(outcome, now: now)
         if outcome.hintsThatEndpointMoved { self.metadata.forget() }
         return verdict
@@ -130,17 +135,21 @@ extension HTTPTokenEndpoint {
 
     private func log(
         _ message: Logger.Message,
+        at level: Logger.Level = .debug,
+        of endpoint: ProviderURL? = nil,
         _ outcome: ExchangeOutcome,
         _ verdict: String,
         _ reason: VerdictReason?
     ) {
         var facts: Logger.Metadata = ["verdict": "\(verdict)"]
+        if let account = ExchangeSubject.account.get() { facts["account.name"] = "\(account)" }
+        if let endpoint { facts["url.full"] = "\(endpoint.withoutQuery)" }
         if let reason { facts["reason"] = "\(reason)" }
         if case .answered(let answer) = outcome {
             facts["http.status"] = "\(answer.status)"
             facts["http.length"] = "\(answer.body.count)"
         }
-        self.logger.debug(message, metadata: facts)
+        self.logger.log(level: level, message, metadata: facts)
     }
 
     /// Says once when the provider's clock and ours part by more than a minute, and again after they had agreed.

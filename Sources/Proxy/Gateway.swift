@@ -32,6 +32,7 @@ package struct Gateway {
     ///
     /// - Parameter unverified: the connection that it came by.
     package func decide(_ request: RequestHead, from unverified: inout UnverifiedCaller) -> Decision {
+        unverified.sent(nil)
         guard request.minorVersion == 1 || !unverified.isOnUnixSocket else {
             // A Unix socket has no reset, and only that could tell such a caller of an answer that was cut.
             return .answer(GatewayError(.versionUnsupported, "HTTP/1.0 over a Unix socket"))
@@ -39,6 +40,7 @@ package struct Gateway {
         let match: RouteTable.Match
         do throws(GatewayError) {
             let caller = try self.callers.authenticate(request, &unverified)
+            unverified.sent(caller)
             match = try self.table.match(request, for: caller)
         } catch {
             return .answer(error)

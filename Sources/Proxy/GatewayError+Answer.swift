@@ -56,7 +56,7 @@ extension GatewayError {
         }
     }
 
-    /// What a caller is told beyond the title: the same for each code, but for bytes that are not HTTP.
+    /// What a caller is told beyond the title: the same for each code, but where there is a reason in particular.
     package var detail: StaticString {
         if let reason = self.reason { return reason }
         return switch self.code {
@@ -82,7 +82,7 @@ extension GatewayError {
         case .providerConfig:
             "the provider refuses the client_id, its secret, or what is asked for; the operator must look"
         case .reauthorizationRequired: "the refresh token is dead: somebody must sign in and import new tokens"
-        case .accountEmpty: "nobody has imported tokens for it"
+        case .accountEmpty: "nobody has imported tokens for it: an operator runs martlet accounts import NAME"
         case .accountUnreadable: "it is kept as it is; the operator must look"
         case .killed: "an operator has stopped the use of these tokens"
         case .storeLost: "tokens can't be refreshed without it; try again"

@@ -35,9 +35,12 @@ package struct GatewayError: Error, Sendable {
     /// For the operator: what failed, on what, what would help. Never a token, nor anything the caller sent. The caller
     /// sees ``detail`` instead: this may name files, keys and hosts.
     package let message: String
-    /// Which rule of HTTP was broken; `nil` where the code says all there is to say to a caller.
+    /// What a caller is told in particular, such as which rule of HTTP was broken; `nil` where the code says all there is to say to a caller.
     private(set) var reason: StaticString?
     package var account: AccountID?
+    /// Place in the configuration, counted from 1, of a route that matches and that its caller may not use; else 0. It is
+    /// logged and counted, and the caller is not told.
+    var forbiddenRoute = 0
     /// Name of the route.
     package var route: String?
     /// When trying again may help.
@@ -49,6 +52,12 @@ package struct GatewayError: Error, Sendable {
         self.retryAfter = retryAfter
     }
 
+    /// An answer whose caller may know as much as the operator.
+    init(_ code: Code, reason: StaticString) {
+        self.init(code, "\(reason)")
+        self.reason = reason
+    }
+
     /// What is wrong with a caller's bytes; ``WireError/Code`` has the same names.
     init(_ error: WireError) {
         self.init(Code(rawValue: error.code.rawValue) ?? .badRequest, "\(error.reason)")
@@ -58,6 +67,10 @@ package struct GatewayError: Error, Sendable {
     /// Why an account had no pass to give; ``PassError/Code`` has the same names.
     init(_ error: PassError) {
         self.init(Code(rawValue: error.code.rawValue) ?? .refreshFailed, error.message, retryAfter: error.retryAfter)
+        if error.isBoundElsewhere {
+            self.reason =
+                "its tokens belong to another client or endpoint; an operator runs martlet accounts adopt NAME"
+        }
     }
 }
 

@@ -25,11 +25,14 @@ package struct PassError: Error, Sendable {
     package let message: String
     /// When trying again may help.
     package let retryAfter: Duration?
+    /// Nothing is dead: there are tokens, made for another provider, token endpoint or client than the configured one.
+    package let isBoundElsewhere: Bool
 
-    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil, isBoundElsewhere: Bool = false) {
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
+        self.isBoundElsewhere = isBoundElsewhere
     }
 }
 

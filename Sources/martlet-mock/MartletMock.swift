@@ -23,6 +23,17 @@ struct MartletMock: AsyncParsableCommand {
                 -d '[{"on": "token", "times": 2, "delay": "3s", "drop": "after_commit"}]'
               curl -s localhost:9090/_control/stats
 
+            CONTROL
+              POST /_control/grants {"account": A}  new tokens for an account
+              POST /_control/expire                 all access tokens end now
+              PUT  /_control/faults [RULE, …]       what goes wrong from now on; [] for nothing
+              GET  /_control/stats                  all that was counted
+
+            FAULT RULES
+              {"on": "token", "times": 2, "delay": "3s", "drop": "after_commit"}
+              on: token, revoke or api, also with a path; times: how often, 0 for always; delay before, delay_answer after
+              the work; status, headers and body answer instead; drop: before, after_commit or mid_body.
+
             EXIT CODES
               0 stopped by a signal, 64 usage, 69 the address can't be listened on, 77 not allowed to.
             """

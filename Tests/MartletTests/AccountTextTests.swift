@@ -56,6 +56,41 @@ internal import martlet
         )
     }
 
+    @Test(arguments: [
+        ("config.invalid_client", "check client_id, client_secret and client_auth of providers.acme"),
+        ("provider_config", "check client_id, client_secret and client_auth of providers.acme"),
+        ("account_config.invalid_scope", "check scopes and grant of accounts.alice"),
+        ("not_sent.connect_failed", "the token endpoint of providers.acme can't be reached"),
+        ("throttled", "the provider asks to wait"),
+        ("refused.no_known_reason", "see the gateway's log"),
+    ])
+    func `a refresh that failed is a no also while the old token is valid`(reason: String, help: String) throws {
+        let answer = """
+            {"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"valid",\
+            "last_error":"\(reason)"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        let failure = try #require(account.failureAfterRefresh)
+        #expect(failure.status == .no)
+        #expect(
+            failure.message.hasPrefix("account alice was not refreshed (\(reason)), and its old token is still valid; ")
+        )
+        #expect(failure.message.contains(help))
+        #expect(account.failureAfterAdoption == nil)
+    }
+
+    @Test(arguments: [("empty", "imported tokens for alice"), ("valid", "replaced the tokens of alice")])
+    func `an import says whether tokens were there before`(state: String, begin: String) throws {
+        let answer =
+            #"{"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"\#(state)"}"#
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        #expect(
+            AccountText(times: times).imported(try Self.accounts()[0], over: account)
+                == "\(begin); its access token ends in 54 min"
+        )
+    }
+
     @Test(
         arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("unreachable", 1)] as [(String, Int32?)]
     )

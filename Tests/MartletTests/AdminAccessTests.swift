@@ -18,7 +18,7 @@ internal import martlet
             needsToken: needsToken,
             surroundings: AdminSurroundings(
                 environment: environment,
-                exists: { configured[$0] != nil },
+                exists: { configured[$0] != nil || files[$0] != nil },
                 configuration: { path throws(CommandFailure) in
                     guard let configured = configured[path] else {
                         throw CommandFailure(.badConfiguration, "no \(path)")
@@ -129,6 +129,15 @@ internal import martlet
         #expect(configuration?.status == .badConfiguration)
         let token = #expect(throws: CommandFailure.self) { try Self.access() }
         #expect(token?.status == .notAllowed)
+        #expect(token?.message.hasPrefix("no martlet.yaml here, and no admin token at /home/u/") == true)
+        #expect(token?.message.contains("--config FILE") == true)
+        let unstarted = #expect(throws: CommandFailure.self) {
+            try Self.access(configured: ["martlet.yaml": .init(address: "127.0.0.1:1", tokenFile: "/var/t")])
+        }
+        #expect(unstarted?.status == .notAllowed)
+        #expect(unstarted?.message.contains("at /var/t: the gateway has not been started yet") == true)
+        let named = #expect(throws: CommandFailure.self) { try Self.access(address: "http://h", tokenFile: "t") }
+        #expect(named?.message == "no t")
         let nowhere = #expect(throws: CommandFailure.self) { try Self.access(environment: [:]) }
         #expect(nowhere?.status == .notAllowed)
     }

@@ -25,6 +25,14 @@ internal import martlet
         #expect(failure?.status == .unavailable)
     }
 
+    @Test(arguments: [(404, "no_route"), (401, "caller_unknown"), (403, "caller_forbidden"), (502, "upstream_timeout")])
+    func `an answer for callers is not taken for an operator's`(httpStatus: Int, code: String) {
+        let problem = #"{"type":"urn:martlet:error:\#(code)","title":"t","status":1,"detail":"because"}"#
+        let failure = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8)).failure(of: "do it")
+        #expect(failure?.status == .unavailable)
+        #expect(failure?.message.hasPrefix("can't do it: that is not an admin address") == true)
+    }
+
     @Test(arguments: ["", "<html>", "{}", "[]"])
     func `an answer that is none of the gateway's is somebody else's`(body: String) {
         let failure = #expect(throws: CommandFailure.self) {

@@ -49,4 +49,11 @@ internal import martlet
         #expect(RelativeTime(now: .now).text(nil) == "-")
         #expect(RelativeTime(now: .now).text("soon") == "soon")
     }
+
+    @Test(arguments: [
+        (Duration.seconds(30), "30 s"), (.zero, "0 s"), (.milliseconds(500), "500 ms"), (.seconds(90), "90 s"),
+    ])
+    func `a grace period is told in seconds, or in milliseconds where it has to be`(grace: Duration, text: String) {
+        #expect(GracePeriodText.text(grace) == text)
+    }
 }

@@ -47,17 +47,56 @@ internal import martlet
         ("canary\nanother", "is no token"),
         ("caf\u{e9}-canary", "is no token"),
         (#"{"access_token": "canary"}"#, "has no refresh_token"),
-        (#"{"error": "invalid_grant", "error_description": "canary"}"#, "is an error of the provider"),
+        (#"{"error": {"canary": 1}}"#, "is an error of the provider"),
         (#"{"refresh_token": "canary"#, "cut short"),
         (#"{"refresh_token": ["canary"]}"#, "refresh_token is not of the kind"),
         (#"{"refresh_token": "rt", "expires_in": {}}"#, "expires_in is not of the kind"),
         (#"{"refresh_token": ""}"#, "refresh_token is no token"),
         (#"{"refresh_token": "rt", "access_token": "two canaries"}"#, "access_token is no token"),
+        (#"{"refresh_token": "canary", "access_token": "at", "token_type": "DPoP"}"#, "token_type is not Bearer"),
+        (#"{"refresh_token": "canary", "token_type": ["DPoP"]}"#, "token_type is not of the kind"),
+        ("\"mrt_canary\"", "use jq -r"),
+        ("\"mrt_canary", "use jq -r"),
+        ("null", "stands for nothing"),
+        ("undefined", "stands for nothing"),
+        ("[]", "looks like a JSON list"),
+        (#"[{"refresh_token":"canary"}]"#, "looks like a JSON list"),
+        ("true", "looks like a JSON value"),
+        ("12345", "looks like a JSON number"),
+        ("-1.5e3", "looks like a JSON number"),
+        ("access_token=canary&refresh_token=canary", "looks like a form"),
+        ("refresh_token=canary", "looks like a form"),
+        ("code=canary&state=", "looks like a form"),
+        ("http://127.0.0.1/callback?code=canary", "looks like a URL"),
+        ("com.example.canary-app://done?code=canary", "looks like a URL"),
     ])
     func `input that holds no tokens is refused without repeating it`(text: String, reason: String) {
         let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }
         #expect(failure?.status == .usage)
         #expect(failure?.message.contains(reason) == true)
         #expect(failure?.message.contains("canar") == false)
+    }
+
+    @Test(arguments: ["1//0gCanary-x", "abc==", "a=b", "12345-x", "nulls", "0x:/y&z=", "0001", "v1.abc=&"])
+    func `a token that only resembles something else is taken`(token: String) throws {
+        #expect(try TokenInput(token).refreshToken == Secret(token))
+    }
+
+    @Test(arguments: ["bearer", "Bearer", "BEARER"])
+    func `the type of token is compared without case`(type: String) throws {
+        let tokens = try TokenInput(#"{"refresh_token": "rt", "token_type": "\#(type)"}"#)
+        #expect(tokens.refreshToken == Secret("rt"))
+    }
+
+    @Test(arguments: [
+        (#"{"error":"invalid_grant","error_description":"code expired"}"#, " (invalid_grant: code expired)"),
+        (#"{"error":"invalid_grant"}"#, " (invalid_grant)"),
+        (#"{"error":"a\u001b[31m\nb\u00e9"}"#, " (a[31mb)"),
+        (#"{"error":""}"#, ""),
+        (#"{"error":"\#(String(repeating: "x", count: 300))"}"#, " (\(String(repeating: "x", count: 200)))"),
+    ])
+    func `what an error answer says is shown, as far as a terminal can show it`(text: String, words: String) {
+        let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }
+        #expect(failure?.message == "the token answer is an error of the provider and holds no tokens\(words)")
     }
 }

@@ -58,7 +58,7 @@ extension AdminError {
     static let noSuchPath = AdminError(.notFound, "the admin API has no such path")
     static let noSuchAccount = AdminError(
         .notFound,
-        "neither the configuration nor the store has an account of that name; GET /v1/accounts lists them"
+        "neither the configuration nor the store has an account of that name; martlet accounts list shows them"
     )
     static let notConfigured = AdminError(
         .notFound,

@@ -6,6 +6,8 @@ package struct ProviderURL: Hashable, Sendable {
     package let text: String
     /// `scheme://host:port`, lower case and the port always written.
     package let origin: String
+    /// As it may be logged: without the query, in which some write a key.
+    package var withoutQuery: String { self.origin + self.path }
     /// Whether it is `https`.
     package let isEncrypted: Bool
     /// From the first `/` to before the `?`; may be empty.

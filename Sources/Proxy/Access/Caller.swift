@@ -12,6 +12,8 @@ package final class Caller: Sendable {
     private let methods: UInt8?
     /// Further methods, as they stand in a request.
     private let otherMethods: [[UInt8]]
+    /// As configured, for telling why something was refused.
+    private let plan: CallerPlan?
 
     /// Anyone at all: there are no callers to tell apart.
     init() {
@@ -19,6 +21,7 @@ package final class Caller: Sendable {
         self.routes = nil
         self.methods = nil
         self.otherMethods = []
+        self.plan = nil
     }
 
     init(_ plan: CallerPlan, of table: RouteTable) {
@@ -33,11 +36,23 @@ package final class Caller: Sendable {
             names.reduce(0) { bits, name in HTTPMethod(name: name).map { bits | 1 << $0.rawValue } ?? bits }
         }
         self.otherMethods = (plan.methods ?? []).filter { HTTPMethod(name: $0) == nil }.map { Array($0.utf8) }
+        self.plan = plan
     }
 
     /// Whether it may use the route at `index` of the table for such a request.
     func may(use index: Int, for request: RequestHead) -> Bool {
         if let routes = self.routes, !routes[index] { return false }
+        return self.mayUseMethod(of: request)
+    }
+
+    /// For the operator: what of a request is not allowed, after ``may(use:for:)`` has said no to it.
+    func refusal(of route: RoutePlan) -> String {
+        if self.plan?.routes?.contains(route.name) == false { return "the caller may not use the route" }
+        if self.plan?.accounts?.contains(route.account) == false { return "the caller may not use the route's account" }
+        return "the caller may not use the method"
+    }
+
+    private func mayUseMethod(of request: RequestHead) -> Bool {
         guard let methods = self.methods else { return true }
         guard request.method == .other else { return methods & 1 << request.method.rawValue != 0 }
         let bytes = request.bytes.readableBytesUInt8Span

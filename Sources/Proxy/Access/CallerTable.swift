@@ -36,9 +36,7 @@ package struct CallerTable: Sendable {
         _ unverified: inout UnverifiedCaller
     ) throws(GatewayError) -> Caller {
         guard let callers = self.callers else {
-            guard unverified.isOnUnixSocket || !self.webPages.refuses(request) else {
-                throw GatewayError(.callerForbidden, "a request that a web page may have sent")
-            }
+            if !unverified.isOnUnixSocket, let refusal = self.webPages.refusal(of: request) { throw refusal }
             return self.anyone
         }
         let bytes = request.bytes.readableBytesUInt8Span

@@ -21,9 +21,15 @@ package struct UnverifiedCaller {
     /// It has come over a Unix socket, where no web page can come from.
     package let isOnUnixSocket: Bool
     private var proof: Proof?
+    /// Who sent the request that was judged last; `nil` where that did not come out.
+    private(set) var sender: Caller?
 
     package init(isOnUnixSocket: Bool) {
         self.isOnUnixSocket = isOnUnixSocket
+    }
+
+    mutating func sent(_ caller: Caller?) {
+        self.sender = caller
     }
 
     /// Who proved itself on this connection by the very same field, if anyone did.

@@ -16,19 +16,27 @@ struct WebPageRule: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
     }
 
-    /// Whether a web page may have sent the request.
-    func refuses(_ request: RequestHead) -> Bool {
+    /// That a web page may have sent the request; `nil` where none can.
+    func refusal(of request: RequestHead) -> GatewayError? {
         let bytes = request.bytes.readableBytesUInt8Span
         for field in request.fields {
             switch field.known {
-            case .origin: return true
-            case .secFetchSite where !bytes.matches(field.value, "none"): return true
+            case .origin: return Self.fromPage("Origin")
+            case .secFetchSite where !bytes.matches(field.value, "none"): return Self.fromPage("Sec-Fetch-Site")
             default: continue
             }
         }
         let host = request.hostName
         // HTTP/1.0 without a host: no browser has ever sent that.
-        return !host.isEmpty && !self.isOwn(host, in: bytes)
+        guard !host.isEmpty, !self.isOwn(host, in: bytes) else { return nil }
+        return GatewayError(
+            .callerForbidden,
+            reason: "Host is not one of the listener's or a route's; set match.host, or send one of those"
+        )
+    }
+
+    private static func fromPage(_ field: StaticString) -> GatewayError {
+        GatewayError(.callerForbidden, "\(field) says that a web page may have sent the request")
     }
 
     private func isOwn(_ host: ByteRange, in bytes: Span<UInt8>) -> Bool {

@@ -272,6 +272,9 @@ extension CallerHandler {
 // MARK: - For a tunnel
 
 extension CallerHandler {
+    /// A request is under way.
+    var isBusy: Bool { self.exchange?.isIdle == false }
+
     var isTunnelling: Bool {
         if case .tunnelling = self.state { true } else { false }
     }

@@ -95,8 +95,12 @@ extension Exchange {
         self.hasPassedInterim = false
         self.hasSentContinue = false
         self.record = RequestRecord(method: request.method.name, startedAt: .now)
-        switch self.loop.gateway.decide(request, from: &self.unverified) {
-        case .answer(let error): self.answer(error)
+        let decision = self.loop.gateway.decide(request, from: &self.unverified)
+        self.record?.caller = self.unverified.sender?.name
+        switch decision {
+        case .answer(let error):
+            self.record?.route = error.forbiddenRoute
+            self.answer(error)
         case .forward(let match): self.begin(match, hasPass: true)
         case .wait(let match): self.begin(match, hasPass: false)
         }

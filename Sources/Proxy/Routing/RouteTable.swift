@@ -60,7 +60,9 @@ package struct RouteTable: Sendable {
             if !route.hostName.isEmpty, !bytes.matches(request.hostName, lowercase: route.hostName) { continue }
             if let prefix = route.matchedPrefix(of: request, in: bytes) {
                 guard caller.may(use: index, for: request) else {
-                    throw GatewayError(.callerForbidden, "the caller may not use the route, its account or the method")
+                    var error = GatewayError(.callerForbidden, caller.refusal(of: route.plan))
+                    error.forbiddenRoute = route.number
+                    throw error
                 }
                 return Match(route: route, prefix: prefix)
             }

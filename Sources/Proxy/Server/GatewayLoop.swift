@@ -82,6 +82,9 @@ final class GatewayLoop {
         self.meter.handOn()
     }
 
+    /// Requests under way now; a tunnel is one.
+    var requestCount: Int { self.callers.count { $0.isBusy } }
+
     /// What was counted here so far, and the connections there are now.
     var traffic: TrafficCounts {
         var counts = self.meter.counts

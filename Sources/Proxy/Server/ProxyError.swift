@@ -1,3 +1,5 @@
+import Listening
+
 /// Why the proxy could not start. Equal when the codes are equal.
 package struct ProxyError: Error, Sendable {
     /// Kinds of failure.
@@ -17,6 +19,16 @@ package struct ProxyError: Error, Sendable {
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
+    }
+
+    /// Reads what the system said when a listener was to be opened.
+    init(listeningOn address: ProxyPlan.Address, _ fault: ListenFault) {
+        let help =
+            switch fault {
+            case .inUse: "stop the other process or change listeners"
+            case .unavailable, .notAllowed, .system, .other: "change listeners"
+            }
+        self.init(.addressUnavailable, "can't listen on \(address): \(fault.reason); \(help)")
     }
 }
 

@@ -91,11 +91,7 @@ package final class ProxyServer: Sendable {
                 }
             } catch {
                 await self.closeListeners()
-                throw error as? ProxyError
-                    ?? ProxyError(
-                        .addressUnavailable,
-                        "can't listen on \(address): \(ListenFault(error).reason); stop the other process or change listeners"
-                    )
+                throw error as? ProxyError ?? ProxyError(listeningOn: address, ListenFault(error))
             }
         }
         return bound
@@ -205,6 +201,23 @@ package final class ProxyServer: Sendable {
             if isWhole { last = sum }
             return last
         }
+    }
+
+    /// Requests under way now, over all loops.
+    package func requestCount() async -> Int {
+        var answers: [EventLoopFuture<Int>] = []
+        self.ifLoopsRun {
+            answers = self.loops.map { loop in loop.eventLoop.submit { loop.value.requestCount } }
+        }
+        var sum = 0
+        // It fails where the loop has ended in the meantime.
+        for answer in answers { sum += (try? await answer.get()) ?? 0 }
+        return sum
+    }
+
+    /// Connections are taken: from ``bind()`` until ``shutDown(grace:)``.
+    package var isBound: Bool {
+        !self.isShuttingDown.load(ordering: .relaxed) && self.listeners.withLock { !$0.isEmpty }
     }
 
     /// Requests that wait for passes now.

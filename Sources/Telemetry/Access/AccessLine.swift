@@ -12,6 +12,7 @@ struct AccessLine {
         text.begin(at: self.clock.wallTime(of: record.endedAt), level: "info", message: "request")
         text.add("http.method", "\(record.method)")
         if self.routes.indices.contains(record.route - 1) { text.add("route.name", self.routes[record.route - 1]) }
+        if let caller = record.caller { text.add("caller.name", caller) }
         if let account = record.account { text.add("account.name", account.rawValue) }
         if record.status > 0 { text.add("http.status", Int64(record.status)) }
         text.addMilliseconds("duration_ms", nanoseconds: record.duration.clampedNanoseconds)

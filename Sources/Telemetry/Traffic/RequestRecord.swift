@@ -11,6 +11,8 @@ package struct RequestRecord: Sendable {
     /// The route's place in the configuration, counted from 1; 0 where no route matched.
     package var route = 0
     package var account: AccountID?
+    /// As the configuration names who sent it; `nil` where nobody had proven to be one of those.
+    package var caller: String?
     /// Of the answer that the caller got; 0 where it got none.
     package var status = 0
     /// The code of an answer of the gateway's own; `nil` for an upstream's.

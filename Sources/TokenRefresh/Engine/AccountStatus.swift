@@ -25,7 +25,7 @@ package struct AccountStatus: Equatable, Sendable {
     /// When this generation was committed; `nil` for imported tokens.
     package let lastRefreshAt: WallTime?
     /// One word, of the provider's or ours; `nil` after a success.
-    package let lastError: String?
+    package internal(set) var lastError: String?
     /// What was granted, where the provider said.
     package let scopes: [String]
 }

@@ -6,8 +6,10 @@ enum LogField {
     static let account = "account.name"
     static let provider = "provider.name"
     static let generation = "token.generation"
-    static let outcome = "refresh.outcome"
+    static let endsAt = "token.ends_at"
+    static let retryAfter = "refresh.retry_after_seconds"
     static let reason = "refresh.reason"
     static let uses = "refresh.uses"
     static let code = "error.code"
+    static let message = "error.reason"
 }

@@ -43,8 +43,13 @@ extension RefreshEngine {
     /// - Returns: the account after it, whatever came of it; `nil` for one that is not in the configuration.
     package func refreshNow(_ account: AccountID) async -> AccountStatus? {
         guard self.plans[account] != nil else { return nil }
-        _ = await self.wait(for: account, .refresh)
-        return await self.status(of: account)
+        let result = await self.wait(for: account, .refresh)
+        var status = await self.status(of: account)
+        if case .failure(let error) = result, status?.state == .valid, status?.lastError == nil {
+            // Nothing was tried, such as while the engine stops: that the old token is valid must not look like a success.
+            status?.lastError = error.code.rawValue
+        }
+        return status
     }
 
     /// Puts new tokens in place of whatever is there, under a new grant. The provider is not asked; the first use

@@ -41,13 +41,15 @@ extension RefreshEngine {
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
                 let timepiece = self.timepiece
-                let verdict = await plan.endpoint.redeem(refreshToken, scopes: plan.scopes) {
-                    timepiece.now.boot <= sendBy
+                let verdict = await ExchangeSubject.account.withValue(account) {
+                    await plan.endpoint.redeem(refreshToken, scopes: plan.scopes) { timepiece.now.boot <= sendBy }
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
             case .mint(let sendBy):
                 let timepiece = self.timepiece
-                let verdict = await plan.endpoint.mint(scopes: plan.scopes) { timepiece.now.boot <= sendBy }
+                let verdict = await ExchangeSubject.account.withValue(account) {
+                    await plan.endpoint.mint(scopes: plan.scopes) { timepiece.now.boot <= sendBy }
+                }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
             case .pause(let until):
                 await self.timepiece.rest(until: until)
@@ -151,13 +153,19 @@ extension RefreshEngine {
         if let generation = outcome.sight?.mark?.generation { facts[LogField.generation] = "\(generation)" }
         if let reason = outcome.sight?.entry?.record.trouble?.reason { facts[LogField.reason] = "\(reason)" }
         switch outcome.result {
-        case .committed: facts[LogField.outcome] = "committed"
-        case .settled: facts[LogField.outcome] = "settled"
+        case .committed:
+            if let tokens = outcome.sight?.entry?.record.tokens {
+                facts[LogField.endsAt] = "\(tokens.expiresAt.rfc3339)"
+            }
+            self.logger.info("an account was refreshed", metadata: facts)
+        case .settled:
+            self.logger.debug("a refresh found the account as it should be", metadata: facts)
         case .failed(let error):
-            facts[LogField.outcome] = "failed"
             facts[LogField.code] = "\(error.code.rawValue)"
+            facts[LogField.message] = "\(error.message)"
+            if let retryAfter = error.retryAfter { facts[LogField.retryAfter] = "\(retryAfter.components.seconds)" }
+            self.logger.warning("a refresh failed", metadata: facts)
         }
-        self.logger.debug("a refresh ended", metadata: facts)
         if outcome.declaredDead {
             self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
         }

@@ -35,7 +35,7 @@ extension PassError {
     }
 
     static func empty(_ account: AccountID) -> PassError {
-        PassError(.accountEmpty, "account \(account) has no tokens; import some or sign in")
+        PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
 
     static func boundElsewhere(_ account: AccountID, to binding: AccountRecord.Binding) -> PassError {
@@ -44,8 +44,9 @@ extension PassError {
             """
             account \(account): its tokens were made for provider \(binding.provider), token endpoint \
             \(binding.tokenEndpointOrigin) and client \(binding.clientID), and the configuration says otherwise; \
-            adopt them if that is right, or import new ones
-            """
+            martlet accounts adopt \(account) if that is right, or import new ones
+            """,
+            isBoundElsewhere: true
         )
     }
 

@@ -11,7 +11,7 @@ struct ProgramMonitor: GatewayMonitor {
     let startedAt: WallTime
     let driver: String
     let store: StoreProbe
-    /// Where callers connect; all were bound before the admin API was opened.
+    /// Where callers connect; all were bound before the admin API was opened, and are closed together.
     let listeners: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
@@ -19,11 +19,12 @@ struct ProgramMonitor: GatewayMonitor {
 
     func vitals() async -> GatewayVitals {
         let isOpen = await self.store.isOpen()
+        let isBound = self.proxy.isBound
         return GatewayVitals(
             version: MartletVersion.current,
             replica: GatewayVitals.Replica(name: Self.hostName, boot: self.boot, startedAt: self.startedAt),
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
-            listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: true) }
+            listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) }
         )
     }
 

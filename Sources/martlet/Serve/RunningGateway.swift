@@ -27,16 +27,19 @@ struct RunningGateway {
     ///
     /// - Parameters:
     ///   - reload: called with each SIGHUP.
-    ///   - announce: called when signals are heeded and callers served.
+    ///   - serving: called when signals are heeded and callers served.
+    ///   - stopping: called with the number of requests under way when no more are taken.
     func run(
         onHangup reload: @escaping @Sendable () -> Void,
-        _ announce: @escaping @Sendable () -> Void
+        serving: @escaping @Sendable () -> Void,
+        stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
         let engine = EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
         let hangups = HangupService(hangups: await UnixSignalsSequence(trapping: .sighup), action: reload)
         let callers: [any Service] = [
-            hangups, CallerService(proxy: self.proxy, grace: self.grace), Announcement(announce: announce),
+            hangups, CallerService(proxy: self.proxy, grace: self.grace, stopping: stopping),
+            Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
             services: [engine] + operators + callers,
@@ -80,12 +83,14 @@ private struct Announcement: Service {
 private struct CallerService: Service {
     let proxy: ProxyServer
     let grace: Duration
+    let stopping: @Sendable (_ requests: Int) -> Void
 
     func run() async throws {
         await withTaskGroup { tasks in
             tasks.addTask { await self.proxy.run() }
             tasks.addTask {
                 try? await gracefulShutdown()
+                self.stopping(await self.proxy.requestCount())
                 _ = await self.proxy.shutDown(grace: self.grace)
             }
             await tasks.waitForAll()

@@ -81,7 +81,19 @@ struct ServeCommand: AsyncParsableCommand {
             admin: gateway.admin,
             logger: logger
         )
-        try await gateway.run(onHangup: reloader.reload) { Console.announce("martlet serves \(addresses)") }
+        let grace = GracePeriodText.text(gateway.grace)
+        try await gateway.run(onHangup: reloader.reload) {
+            logger.notice(
+                "martlet serves",
+                metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]
+            )
+            Console.announce("martlet serves \(addresses)")
+        } stopping: { requests in
+            let line = "stopping, waiting up to \(grace) for \(requests) \(requests == 1 ? "request" : "requests")"
+            logger.notice("\(line)")
+            // A reader that stands still must not keep the gateway from stopping.
+            Console.offer(line)
+        }
     }
 
     private static func settings(_ path: String) throws -> GatewaySettings {

@@ -19,6 +19,12 @@ import Testing
 
     @Test func `help shows an example and exits 0`() async throws {
         let end = try await Program(["--help"]).end()
+        for endpoint in [
+            "POST /_control/grants", "POST /_control/expire", "PUT  /_control/faults", "GET  /_control/stats",
+        ] {
+            #expect(end.output.contains(endpoint))
+        }
+        #expect(end.output.contains(#"{"on": "token", "times": 2, "delay": "3s", "drop": "after_commit"}"#))
         #expect(end.code == 0)
         #expect(end.output.contains("EXAMPLE"))
         #expect(end.output.contains("--rotation-kills-access"))

@@ -53,7 +53,7 @@ extension OddRequest {
             "a body above what is kept for a replay",
             "Content-Length: 100000",
             long(100_000),
-            arrives: "Content-Length: 100000",
+            arrives: "Expect: 100-continue\r\nContent-Length: 100000",
             long(100_000)
         ),
         sent(

@@ -137,6 +137,7 @@ import Testing
             try await caller.send("GET /acme/canary HTTP/1.1\r\nHost: a\r\n\r\n")
             let bytes = try await caller.rest().bytes
             #expect(!bytes.readableBytesView.starts(with: "HTTP".utf8))
+            try await eventually("a line of the log") { !log.lines.isEmpty }
             #expect(log.lines == ["debug a caller's TLS handshake failed error.code=handshake_plain_http"])
             #expect(rig.upstream.connections == 0)
         }
@@ -152,6 +153,7 @@ import Testing
                 }
             )
             #expect(try await old.rest().ending == .reset)
+            try await eventually("a line of the log") { !log.lines.isEmpty }
             #expect(log.lines == ["debug a caller's TLS handshake failed error.code=handshake_failed"])
             let current = try await rig.secureCaller(.caller { $0.maximumTLSVersion = .tlsv12 })
             try await current.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -178,6 +180,7 @@ import Testing
             let (bytes, ending) = try await stranger.rest()
             #expect(bytes.readableBytes == 0)
             #expect(ending == .reset)
+            try await eventually("a line of the log") { !log.lines.isEmpty }
             #expect(log.lines == ["debug a caller's TLS handshake failed error.code=handshake_untrusted_caller"])
         }
     }
@@ -188,6 +191,7 @@ import Testing
             let caller = try await rig.secureCaller(.caller(trusting: TestCertificates.authority))
             #expect(try await caller.rest().ending == .reset)
             try await eventually("a line") { !log.lines.isEmpty }
+            try await eventually("a line of the log") { !log.lines.isEmpty }
             #expect(log.lines == ["debug a caller's TLS handshake failed error.code=handshake_refused"])
         }
     }

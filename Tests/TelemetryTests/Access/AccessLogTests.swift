@@ -11,6 +11,7 @@ import TokenModel
         let meter = LoopMeter(routes: ["acme"], log: log.writer)
         let record = RequestRecord.sample(route: 1, status: 201, replay: .answered) {
             $0.account = AccountID("alice")
+            $0.caller = "reports"
             $0.bytesIn = 7
             $0.bytesOut = 11
         }
@@ -19,7 +20,7 @@ import TokenModel
         #expect(
             try await log.finished() == """
                 {"time":"2025-11-20T23:59:58.126Z","level":"info","message":"request","http.method":"GET",\
-                "route.name":"acme","account.name":"alice","http.status":201,"duration_ms":1.346,"bytes_in":7,\
+                "route.name":"acme","caller.name":"reports","account.name":"alice","http.status":201,"duration_ms":1.346,"bytes_in":7,\
                 "bytes_out":11,"replayed":true}
 
                 """

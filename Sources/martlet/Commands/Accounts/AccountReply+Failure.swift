@@ -1,7 +1,16 @@
 extension AccountReply {
-    /// What it comes to that the account is as it is after a refresh; `nil` for a valid one.
+    /// What it comes to that the account is as it is after a refresh; `nil` where that brought a valid token.
     package var failureAfterRefresh: CommandFailure? {
-        guard self.state != "valid" else { return nil }
+        guard self.state == "valid" else { return self.failure }
+        guard let reason = self.lastError else { return nil }
+        return CommandFailure(
+            .no,
+            "account \(self.name) was not refreshed (\(reason)), and its old token is still valid; \(self.help(reason))"
+        )
+    }
+
+    /// That it is not valid.
+    private var failure: CommandFailure {
         let reason = self.lastError.map { " (\($0))" } ?? ""
         let help =
             switch self.state {
@@ -11,9 +20,27 @@ extension AccountReply {
             case "empty", "reauthorization_required": "import new tokens with martlet accounts import \(self.name)"
             case "unreadable": "the store's record does not open with its key; see the gateway's log"
             case "refreshing": "it is still under way; martlet accounts show \(self.name) tells how it ended"
-            default: "see the gateway's log, and try again later"
+            default: self.help(self.lastError ?? "")
             }
         return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(help)")
+    }
+
+    /// What would help against a refresh that failed.
+    ///
+    /// - Parameter reason: its first word says what of the exchange failed (`config.invalid_client`).
+    private func help(_ reason: String) -> String {
+        switch reason.prefix(while: { $0 != "." }) {
+        case "config", "provider_config":
+            "the provider refuses the client: check client_id, client_secret and client_auth of providers.\(self.provider)"
+        case "account_config":
+            "the provider refuses what is asked for: check scopes and grant of accounts.\(self.name), and what the client "
+                + "of providers.\(self.provider) may ask for"
+        case "not_sent":
+            "the token endpoint of providers.\(self.provider) can't be reached: check its URL and the network; the "
+                + "gateway's log names it"
+        case "throttled": "the provider asks to wait: try again later"
+        default: "see the gateway's log, and try again later"
+        }
     }
 }
 
@@ -21,7 +48,7 @@ extension AccountReply {
     /// What it comes to that the account is as it is after an adoption; `nil` where its tokens can be used or refreshed.
     package var failureAfterAdoption: CommandFailure? {
         switch self.state {
-        case "empty", "reauthorization_required", "unreadable": self.failureAfterRefresh
+        case "empty", "reauthorization_required", "unreadable": self.failure
         default: nil
         }
     }

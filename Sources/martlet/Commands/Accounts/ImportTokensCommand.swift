@@ -38,12 +38,10 @@ struct ImportTokensCommand: AsyncParsableCommand {
         let client = try self.admin.client()
         let source: TokenSource = self.file.map { .file($0) } ?? .standardInput
         let tokens = try source.read(for: self.name)
+        let before = try? await client.send(.account(self.name)).read(AccountReply.self)
         let reply = try await client.send(.importTokens(tokens.body, for: self.name))
         if self.admin.isJSON { return Console.say(reply.text) }
         let account = try reply.read(AccountReply.self)
-        let use =
-            account.expiresAt.map { "its access token ends \(RelativeTime(now: .now).text($0))" }
-            ?? "its first use fetches an access token"
-        Console.say("imported tokens for \(PlainText.line(account.name)); \(use)")
+        Console.say(AccountText(times: RelativeTime(now: .now)).imported(account, over: before))
     }
 }

@@ -42,10 +42,10 @@ package struct AdminAccess: Sendable {
             self.token = try Self.token(in: variable, from: "MARTLET_ADMIN_TOKEN")
         } else {
             let path =
-                if let named = tokenFile ?? configured?.tokenFile {
-                    named
+                if let tokenFile {
+                    tokenFile
                 } else {
-                    try Self.standardTokenFile(surroundings.environment)
+                    try Self.madeTokenFile(configured, in: surroundings)
                 }
             self.token = try Self.token(in: surroundings.text(path), from: path)
         }
@@ -90,6 +90,28 @@ package struct AdminAccess: Sendable {
             url.query() == nil, url.fragment() == nil, url.user() == nil, url.password() == nil
         else { throw failure }
         return address.hasSuffix("/") ? String(address.dropLast()) : address
+    }
+
+    /// The file that a gateway makes at its first start.
+    private static func madeTokenFile(
+        _ configured: AdminSurroundings.Configured?,
+        in surroundings: AdminSurroundings
+    ) throws(CommandFailure) -> String {
+        let path =
+            if let configured { configured.tokenFile } else { try Self.standardTokenFile(surroundings.environment) }
+        guard !surroundings.exists(path) else { return path }
+        guard configured != nil else {
+            throw CommandFailure(
+                .notAllowed,
+                "no \(ConfigurationOptions.defaultPath) here, and no admin token at \(path): name the gateway's "
+                    + "configuration with --config FILE"
+            )
+        }
+        throw CommandFailure(
+            .notAllowed,
+            "there is no admin token at \(path): the gateway has not been started yet (martlet serve makes the token), or "
+                + "this user may not look there"
+        )
     }
 
     /// Where a gateway without a `state_dir` keeps its own.

@@ -45,7 +45,23 @@ package struct AdminReply: Equatable, Sendable {
                     + "program listening there?"
             )
         }
+        guard !Self.isForCallers(problem.type.dropFirst("urn:martlet:error:".count)) else {
+            return CommandFailure(
+                .unavailable,
+                "can't \(attempt): that is not an admin address, but one for callers; see admin.address of the configuration"
+            )
+        }
         return CommandFailure(status, "can't \(attempt): \(problem.detail)")
+    }
+
+    /// Whether an error's code is one that only callers are answered.
+    private static func isForCallers(_ code: Substring) -> Bool {
+        switch code {
+        case "no_route", "caller_unknown", "caller_forbidden", "account_empty", "reauthorization_required",
+            "refresh_failed", "provider_config":
+            true
+        default: code.hasPrefix("upstream_")
+        }
     }
 }
 

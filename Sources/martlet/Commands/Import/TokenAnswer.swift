@@ -5,11 +5,15 @@ struct TokenAnswer: Decodable {
     let refreshToken: String?
     let accessToken: String?
     let expiresIn: Int64?
-    /// It is an error answer (§5.2).
-    let isError: Bool
+    /// `nil` where the answer does not say.
+    let tokenType: String?
+    /// What an error answer (§5.2) says, as the end of a sentence, and empty where that is nothing; `nil` for others.
+    let error: String?
 
     private enum Key: String, CodingKey {
         case error
+        case errorDescription = "error_description"
+        case tokenType = "token_type"
         case refreshToken = "refresh_token"
         case accessToken = "access_token"
         case expiresIn = "expires_in"
@@ -19,7 +23,8 @@ struct TokenAnswer: Decodable {
         let members = try decoder.container(keyedBy: Key.self)
         self.refreshToken = try members.decodeIfPresent(String.self, forKey: .refreshToken)
         self.accessToken = try members.decodeIfPresent(String.self, forKey: .accessToken)
-        self.isError = members.contains(.error)
+        self.tokenType = try members.decodeIfPresent(String.self, forKey: .tokenType)
+        self.error = members.contains(.error) ? Self.words(of: members) : nil
         self.expiresIn = try Self.seconds(in: members)
     }
 
@@ -33,6 +38,19 @@ struct TokenAnswer: Decodable {
         } catch {
             throw CommandFailure(.usage, "the input begins as JSON and is none; was it cut short?")
         }
+    }
+
+    /// The provider's own words, for whoever has to find out what went wrong: 200 characters that any terminal can show.
+    private static func words(of members: KeyedDecodingContainer<Key>) -> String {
+        let texts: [String] = [Key.error, .errorDescription].compactMap { key in
+            try? members.decodeIfPresent(String.self, forKey: key)
+        }
+        var shown = ""
+        for scalar in texts.filter({ !$0.isEmpty }).joined(separator: ": ").unicodeScalars
+        where (0x20...0x7E).contains(scalar.value) && shown.utf8.count < 200 {
+            shown.unicodeScalars.append(scalar)
+        }
+        return shown.isEmpty ? "" : " (\(shown))"
     }
 
     /// Some providers write a string or a fraction; what has ended already has 0 seconds left.

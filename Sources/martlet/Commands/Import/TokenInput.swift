@@ -12,7 +12,7 @@ package struct TokenInput: Equatable, Sendable {
     ///
     /// - Parameter text: a JSON object as a token endpoint answers it (RFC 6749 §5.1), whose other members are passed
     ///   over, or a refresh token. Space around either counts nothing.
-    /// - Throws: ``ProgramExit/usage``; the message repeats nothing of the text.
+    /// - Throws: ``ProgramExit/usage``; the message repeats nothing of the text, but the words of an error answer.
     package init(_ text: String) throws(CommandFailure) {
         let trimmed = Self.trimmed(text)
         guard !trimmed.isEmpty else {
@@ -21,6 +21,7 @@ package struct TokenInput: Equatable, Sendable {
         if trimmed.hasPrefix("{") {
             try self.init(answer: trimmed)
         } else {
+            if let reason = MistakenInput.reason(of: trimmed) { throw CommandFailure(.usage, reason) }
             self.init(refreshToken: try Self.token(trimmed, "the input"), accessToken: nil, expiresIn: nil)
         }
     }
@@ -36,10 +37,15 @@ package struct TokenInput: Equatable, Sendable {
         guard let refreshToken = answer.refreshToken else {
             throw CommandFailure(
                 .usage,
-                answer.isError
-                    ? "the token answer is an error of the provider and holds no tokens"
-                    : "the token answer has no refresh_token, without which nothing can be refreshed; many providers give "
-                        + "one only when asked for offline access"
+                answer.error.map { "the token answer is an error of the provider and holds no tokens\($0)" }
+                    ?? "the token answer has no refresh_token, without which nothing can be refreshed; many providers give "
+                    + "one only when asked for offline access"
+            )
+        }
+        guard answer.tokenType.map({ $0.lowercased() == "bearer" }) != false else {
+            throw CommandFailure(
+                .usage,
+                "the token answer's token_type is not Bearer: such tokens can't be used by putting them on requests"
             )
         }
         self.init(

@@ -39,6 +39,18 @@ package struct AccountText: Sendable {
         return facts.lines
     }
 
+    /// That tokens were imported.
+    ///
+    /// - Parameter before: the account as it was until then, where that is known.
+    package func imported(_ account: AccountReply, over before: AccountReply?) -> String {
+        let isFirst = before.map { $0.state == "empty" } ?? true
+        let name = PlainText.line(account.name)
+        let use =
+            account.expiresAt.map { "its access token ends \(self.times.text($0))" }
+            ?? "its first use fetches an access token"
+        return "\(isFirst ? "imported tokens for" : "replaced the tokens of") \(name); \(use)"
+    }
+
     /// What became of tokens that were removed, one line each.
     package func table(_ tokens: [RemovedTokenReply]) -> [String] {
         var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "ENDS")

@@ -1,0 +1,73 @@
+internal import FoundationEssentials
+
+/// What people pipe in where tokens are wanted, and what they meant instead.
+///
+/// An import replaces what is there, so that whatever can't be told from a refresh token would cost a grant that works.
+enum MistakenInput {
+    /// What is wrong with `text`, which is trimmed, not empty and no JSON object; `nil` where it may be a refresh token.
+    ///
+    /// The words repeat nothing of the text.
+    static func reason(of text: String) -> String? {
+        if let reason = Self.reasonOfJSON(text) { return reason }
+        if Self.absences.contains(text.lowercased()) {
+            return "the input is the word that stands for nothing: what was asked for is not in the provider's answer"
+        }
+        if Self.isURL(text) {
+            return "the input looks like a URL; exchange its code at the token endpoint, and import what that answers"
+        }
+        if Self.isForm(text) {
+            return "the input looks like a form (name=value&…); import the JSON of the token answer, or the refresh "
+                + "token alone"
+        }
+        return nil
+    }
+
+    private static let absences: Set<String> = ["null", "undefined", "none", "nil"]
+
+    private static func reasonOfJSON(_ text: String) -> String? {
+        if text.hasPrefix("\"") {
+            return "the input looks like a JSON string with its quotes; use jq -r to print the token alone"
+        }
+        if text.hasPrefix("[") {
+            return
+                "the input looks like a JSON list; import one token answer, which is an object, such as with jq '.[0]'"
+        }
+        guard let number = text.utf8.first, number == UInt8(ascii: "-") || (0x30...0x39).contains(number),
+            (try? JSONDecoder().decode(Double.self, from: Data(text.utf8))) != nil
+        else {
+            return ["true", "false"].contains(text) ? "the input looks like a JSON value; \(Self.wanted)" : nil
+        }
+        return "the input looks like a JSON number; \(Self.wanted)"
+    }
+
+    private static let wanted =
+        "import the whole token answer, or a refresh token alone (as {\"refresh_token\":…} if it is really this)"
+
+    /// A scheme (RFC 3986 §3.1) and `://`.
+    private static func isURL(_ text: String) -> Bool {
+        guard let end = text.firstRange(of: "://"), let first = text.utf8.first, Self.isLetter(first) else {
+            return false
+        }
+        return text[..<end.lowerBound].utf8.allSatisfy {
+            Self.isLetter($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
+                || $0 == UInt8(ascii: ".")
+        }
+    }
+
+    /// One field has to have a name that answers have: tokens may end in `=`.
+    private static func isForm(_ text: String) -> Bool {
+        let fields = text.split(separator: "&", omittingEmptySubsequences: false)
+        let names = fields.map { field in field.prefix { $0 != "=" } }
+        let isEach = zip(fields, names).allSatisfy { field, name in
+            !name.isEmpty && name.utf8.count < field.utf8.count
+                && name.utf8.allSatisfy { Self.isLetter($0) || $0 == UInt8(ascii: "_") }
+        }
+        return isEach && (fields.count > 1 || names.contains { Self.fieldNames.contains(String($0)) })
+    }
+
+    private static let fieldNames: Set<String> = [
+        "access_token", "code", "error", "grant_type", "id_token", "refresh_token", "token",
+    ]
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) }
+}

@@ -1,0 +1,129 @@
+import NIOCore
+import Proxy
+import Telemetry
+import TestKit
+import Testing
+import TokenModel
+
+/// What an operator finds in the log about requests that were let in or refused; the caller is told less.
+@Suite struct RefusalReasonTests {
+    /// The access log's lines about requests that are sent one after the other, each on a connection of its own.
+    private func lines(
+        callers: [CallerPlan]?,
+        _ requests: [String],
+        answered statuses: [Int]
+    ) async throws -> [String] {
+        let output = try CapturedOutput()
+        let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
+            LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
+        }
+        var setup = Rig.Setup()
+        setup.accessLog = log
+        setup.callers = callers
+        try await withRig(setup) { rig in
+            for (request, status) in zip(requests, statuses) {
+                let caller = try await rig.caller()
+                try await caller.send("\(request)\r\n\r\n")
+                if status == 204 {
+                    let upstream = try await rig.upstream.accept()
+                    _ = try await upstream.head()
+                    try await upstream.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+                }
+                #expect(try await caller.head().status == status)
+                caller.close()
+            }
+        }
+        #expect(await log.close(within: .seconds(30)))
+        return output.lines
+    }
+
+    @Test func `a request's line names its caller, and why it was refused`() async throws {
+        let lines = try await self.lines(
+            callers: [
+                CallerPlan(name: "reports", keys: [try .of("one")]),
+                CallerPlan(name: "elsewhere", keys: [try .of("two")], routes: ["own-host"]),
+                CallerPlan(name: "bobs", keys: [try .of("three")], accounts: [AccountID("bob")]),
+                CallerPlan(name: "writer", keys: [try .of("four")], methods: ["POST"]),
+            ],
+            ["one", "two", "three", "four", "wrong"].map { "GET /acme/ HTTP/1.1\r\nHost: a\r\nMartlet-Key: \($0)" },
+            answered: [204, 403, 403, 403, 401]
+        )
+        try #require(lines.count == 5)
+        #expect(
+            lines[0].contains(" http.method=GET route.name=acme caller.name=reports account.name=alice http.status=204")
+        )
+        for (line, (name, reason)) in zip(
+            lines[1...3],
+            [
+                ("elsewhere", "the caller may not use the route"),
+                ("bobs", "the caller may not use the route's account"),
+                ("writer", "the caller may not use the method"),
+            ]
+        ) {
+            #expect(line.contains(" http.method=GET route.name=acme caller.name=\(name) http.status=403"))
+            #expect(line.hasSuffix(" error.code=caller_forbidden error.reason=\"\(reason)\""))
+        }
+        #expect(!lines[4].contains("caller.name") && !lines[4].contains("route.name"))
+    }
+
+    @Test func `a connection's earlier caller is not named for a later request that proves nothing`() async throws {
+        let output = try CapturedOutput()
+        let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
+            LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
+        }
+        var setup = Rig.Setup()
+        setup.accessLog = log
+        setup.callers = [CallerPlan(name: "reports", keys: [try .of("one")])]
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            for (key, status) in [("one", 404), ("two", 401)] {
+                try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nMartlet-Key: \(key)\r\n\r\n")
+                #expect(try await caller.answer().head.status == status)
+            }
+        }
+        #expect(await log.close(within: .seconds(30)))
+        #expect(output.lines.map { $0.contains("caller.name=reports") } == [true, false])
+    }
+
+    @Test func `without callers the log tells a web page from a foreign host`() async throws {
+        let lines = try await self.lines(
+            callers: nil,
+            [
+                "GET /acme/ HTTP/1.1\r\nHost: canary.example",
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\nOrigin: https://canary.example",
+                "GET /acme/ HTTP/1.1\r\nHost: a\r\nSec-Fetch-Site: canary",
+            ],
+            answered: [403, 403, 403]
+        )
+        try #require(lines.count == 3)
+        #expect(lines[0].contains("Host is not one of the listener's or a route's; set match.host"))
+        #expect(lines[1].contains("error.reason=\"Origin says that a web page may have sent the request\""))
+        #expect(lines[2].contains("error.reason=\"Sec-Fetch-Site says that a web page may have sent the request\""))
+        #expect(lines.allSatisfy { !$0.contains("canary") && !$0.contains("caller.name") })
+    }
+
+    @Test func `a caller is told about a foreign host, which is no secret`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: canary.example\r\n\r\n")
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 403)
+            #expect(body.contains("set match.host") && !body.contains("canary"))
+        }
+    }
+
+    @Test func `tokens of another client are not called dead`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            question.answer(.failure(PassError(.reauthorizationRequired, "elsewhere", isBoundElsewhere: true)))
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(
+                body.contains("belong to another client or endpoint") && body.contains("martlet accounts adopt NAME")
+            )
+            #expect(!body.contains("dead"))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// What the log says of refreshes, whoever caused them.
+@Suite struct RefreshLogTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+
+    private func lines(_ level: String, _ text: String) -> [String] {
+        self.house.log.lines.filter { $0.hasPrefix("\(level) \(text) ") }
+    }
+
+    @Test func `a refresh is one line with account, provider, generation and end`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.withReplica(self.provider) { replica in
+            let outcome = await replica.ask().value
+            #expect(outcome.generation == Generation(2))
+            let lines = self.lines("info", "an account was refreshed")
+            #expect(lines.count == 1)
+            let line = try #require(lines.first)
+            let endsAt = try #require(try await self.house.record()?.tokens?.expiresAt)
+            for fact in [
+                #""account.name": alice"#, #""provider.name": acme"#, #""token.generation": 2"#,
+                #""token.ends_at": \#(endsAt.rfc3339)"#,
+            ] { #expect(line.contains(fact), "\(line)") }
+            #expect(self.lines("warning", "a refresh failed").isEmpty)
+        }
+    }
+
+    @Test func `a refresh that failed is a warning, also by an operator while the old token is valid`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider) { replica in
+            let status = await replica.engine.refreshNow(alice)
+            #expect(status?.state == .valid)
+            #expect(status?.lastError == "config.invalid_client")
+            let lines = self.lines("warning", "a refresh failed")
+            #expect(lines.count == 1)
+            let line = try #require(lines.first)
+            for fact in [
+                #""account.name": alice"#, #""provider.name": acme"#, #""error.code": provider_config"#,
+                #""refresh.reason": config.invalid_client"#,
+            ] { #expect(line.contains(fact), "\(line)") }
+        }
+    }
+
+    @Test func `a refresh that an operator wants while the engine stops is not taken for done`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.ask().value
+            let spent = self.provider.spent
+            replica.engine.stop()
+            let status = await replica.engine.refreshNow(alice)
+            #expect(status?.state == .valid)
+            #expect(status?.lastError == "refresh_failed")
+            #expect(self.provider.spent == spent)
+        }
+    }
+}
