@@ -1,4 +1,5 @@
 import OAuth
+import Synchronization
 import TestKit
 import Testing
 import TokenModel
