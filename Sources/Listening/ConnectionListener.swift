@@ -16,6 +16,7 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
     /// The listening socket.
     package let channel: any Channel
 
+    private let loops: any EventLoopGroup
     private let roll: Roll
 
     /// The connections that are being handled.
@@ -51,8 +52,9 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
         }
     }
 
-    private init(channel: any Channel, roll: Roll) {
+    private init(channel: any Channel, loops: any EventLoopGroup, roll: Roll) {
         self.channel = channel
+        self.loops = loops
         self.roll = roll
     }
 
@@ -90,7 +92,7 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
                 prepare(channel).map { connection in roll.add { await handle(connection) } }
             }
             .bind(host: host, port: port).get()
-        return ConnectionListener(channel: channel, roll: roll)
+        return ConnectionListener(channel: channel, loops: group, roll: roll)
     }
 
     /// Accepts connections until the socket is closed, by ``close()`` or by the cancellation of the task, which also
@@ -100,6 +102,8 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
             self.channel.setOption(.autoRead, value: true).whenFailure { _ in self.close() }
             // Without an error of its own: what matters is that nothing is accepted any more.
             _ = try? await self.channel.closeFuture.get()
+            // What was accepted before may still be prepared on another loop.
+            for loop in self.loops.makeIterator() { try? await loop.submit {}.get() }
             await self.roll.drain()
         } onCancel: {
             self.close()

@@ -82,7 +82,7 @@ internal import martlet
         #expect(try TokenInput(token).refreshToken == Secret(token))
     }
 
-    @Test(arguments: ["bearer", "Bearer", "BEARER"])
+    @Test(arguments: ["bearer", "Bearer", "BEARER", "bot", "user"])
     func `the type of token is compared without case`(type: String) throws {
         let tokens = try TokenInput(#"{"refresh_token": "rt", "token_type": "\#(type)"}"#)
         #expect(tokens.refreshToken == Secret("rt"))
@@ -91,9 +91,17 @@ internal import martlet
     @Test(arguments: [
         (#"{"error":"invalid_grant","error_description":"code expired"}"#, " (invalid_grant: code expired)"),
         (#"{"error":"invalid_grant"}"#, " (invalid_grant)"),
+        (
+            #"{"error":"invalid_grant","error_description":"token rt-canary-0123456789abcdef is dead"}"#,
+            " (invalid_grant: token [...] is dead)"
+        ),
         (#"{"error":"a\u001b[31m\nb\u00e9"}"#, " (a[31mb)"),
         (#"{"error":""}"#, ""),
-        (#"{"error":"\#(String(repeating: "x", count: 300))"}"#, " (\(String(repeating: "x", count: 200)))"),
+        (
+            #"{"error":"\#(String(repeating: "no ", count: 100))"}"#,
+            " (\(String(repeating: "no ", count: 67).prefix(200)))"
+        ),
+        (#"{"error":"\#(String(repeating: "x", count: 300))"}"#, " ([...])"),
     ])
     func `what an error answer says is shown, as far as a terminal can show it`(text: String, words: String) {
         let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }

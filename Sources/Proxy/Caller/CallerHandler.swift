@@ -127,7 +127,7 @@ final class CallerHandler: ChannelDuplexHandler {
         case .ending(var ending):
             let isTooMuch = ending.takes(bytes.readableBytes)
             self.state = .ending(ending)
-            if isTooMuch { context.close(promise: nil) }
+            if isTooMuch { self.closeNow() }
         case .tunnelling: self.exchange?.requestBytes(bytes)
         case .handshaking, .closed: break
         }

@@ -89,6 +89,12 @@ extension Exchange {
 
     func releaseUpstream(reusable: Bool) {
         guard let upstream = self.upstream else { return }
+        if reusable, self.needsUpstreamFlush {
+            // An answer in one read with the word that the body is wanted: that is written, and has not gone yet.
+            self.needsUpstreamFlush = false
+            upstream.flush(on: self.loop)
+            guard self.upstream === upstream else { return }
+        }
         self.upstream = nil
         if reusable { upstream.release() } else { upstream.close() }
     }

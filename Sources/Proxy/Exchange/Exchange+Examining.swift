@@ -20,6 +20,8 @@ extension Exchange {
             return self.abort()
         }
         self.releaseUpstream(reusable: isReusable && self.requestEncoder.isEnded)
+        // Its connection may have been lost with the last of the request.
+        guard self.machine.phase == .examining else { return }
         let isDead = route.plan.retryOn.contains { $0.isShown(by: answer, body) }
         self.judge(answer, on: route, isDeadToken: isDead)
     }

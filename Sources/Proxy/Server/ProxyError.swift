@@ -6,6 +6,8 @@ package struct ProxyError: Error, Sendable {
     package enum Code: String, Sendable {
         /// Another process listens there, or the address is not this machine's.
         case addressUnavailable
+        /// This user may not listen there.
+        case notAllowed
         /// The certificates that an upstream is to be trusted by can't be read.
         case trustUnreadable
         /// A certificate, its key or those who vouch for others can't be read, or don't fit.
@@ -28,7 +30,10 @@ package struct ProxyError: Error, Sendable {
             case .inUse: "stop the other process or change listeners"
             case .unavailable, .notAllowed, .system, .other: "change listeners"
             }
-        self.init(.addressUnavailable, "can't listen on \(address): \(fault.reason); \(help)")
+        self.init(
+            fault == .notAllowed ? .notAllowed : .addressUnavailable,
+            "can't listen on \(address): \(fault.reason); \(help)"
+        )
     }
 }
 

@@ -33,7 +33,10 @@ package struct UpstreamDialer: Sendable {
         let connected = self.connect(resolver, until: deadline)
         guard self.origin.tls != nil else { return connected }
         return connected.flatMap { channel in
-            let address = channel.remoteAddress
+            // Of a connection that is gone already nobody can say what is left to try.
+            guard let address = channel.remoteAddress else {
+                return self.eventLoop.makeFailedFuture(ChannelError.eof)
+            }
             return Self.shakeHands(channel, until: deadline).flatMapError { error in
                 resolver.addresses.flatMap { addresses in
                     self.dial(addresses.filter { $0 != address }, after: error, until: deadline)
@@ -57,7 +60,7 @@ package struct UpstreamDialer: Sendable {
         return self.connect(known, until: deadline)
             .flatMapErrorThrowing { _ -> any Channel in throw error }
             .flatMap { channel in
-                let address = channel.remoteAddress
+                guard let address = channel.remoteAddress else { return self.eventLoop.makeFailedFuture(error) }
                 return Self.shakeHands(channel, until: deadline).flatMapError { _ in
                     self.dial(addresses.filter { $0 != address }, after: error, until: deadline)
                 }

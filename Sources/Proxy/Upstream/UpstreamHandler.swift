@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import NIOSSL
 
 #if canImport(Glibc)
     import Glibc
@@ -108,8 +109,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard self.exchange != nil else {
             // An answer nobody asked for.
-            context.close(promise: nil)
-            return
+            return self.close()
         }
         let bytes = self.unwrapInboundIn(data)
         if case .tunnelling = self.state {
@@ -256,11 +256,16 @@ extension UpstreamHandler {
 
     /// The connection is not fit for another request, or its exchange is over.
     func close() {
-        if case .tunnelling = self.state { self.context?.channel.resetOnClose() }
+        var context = self.context
+        if case .tunnelling = self.state {
+            context?.channel.resetOnClose()
+            // TLS would say farewell first, and then a cut tunnel would look whole.
+            context = (try? context?.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)) ?? context
+        }
         self.exchange = nil
         self.outbox.clear()
         self.leave()
-        self.context?.close(promise: nil)
+        context?.close(promise: nil)
     }
 
     /// TLS says farewell before its connection is gone, and nobody must get that in the meantime.

@@ -56,7 +56,7 @@ extension RefreshEngine {
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
                 if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
-                self.land(plan, outcome, wasProbe: isProbe, wasErrand: demand.ripe != nil)
+                self.land(plan, outcome, hasTried: wasAdmitted, wasProbe: isProbe, wasErrand: demand.ripe != nil)
                 await self.revokeForgotten(plan, outcome)
                 return
             }
@@ -112,7 +112,13 @@ extension RefreshEngine {
         )
     }
 
-    private func land(_ plan: AccountPlan, _ outcome: FlightOutcome, wasProbe: Bool, wasErrand: Bool) {
+    private func land(
+        _ plan: AccountPlan,
+        _ outcome: FlightOutcome,
+        hasTried: Bool,
+        wasProbe: Bool,
+        wasErrand: Bool
+    ) {
         let now = self.timepiece.now.boot
         let (landing, holdChanged, isOver) = self.state.withLock { state in
             let holdChanged = state.holds[plan.provider, default: ProviderHold()]
@@ -127,7 +133,7 @@ extension RefreshEngine {
             if wasErrand { self.errandEnded(of: plan.provider, &state) }
             return (landing, holdChanged, state.stopping > .no && state.flights == 0)
         }
-        self.log(plan, outcome, holdChanged: holdChanged)
+        self.log(plan, outcome, hasTried: hasTried, holdChanged: holdChanged)
         self.settle(landing.served)
         if let start = landing.start { self.newJobs.yield(.fly(plan.account, start)) }
         if isOver { self.newJobs.finish() }
@@ -144,7 +150,9 @@ extension RefreshEngine {
         }
     }
 
-    private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, holdChanged: Bool) {
+    /// - Parameter hasTried: the provider was to be asked. A flight that found an account empty, dead or backing off has
+    ///   nothing to say that was not said before, and any caller can begin one after the other.
+    private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, hasTried: Bool, holdChanged: Bool) {
         var facts: Logger.Metadata = [
             LogField.account: "\(plan.account)",
             LogField.provider: "\(plan.provider)",
@@ -164,7 +172,7 @@ extension RefreshEngine {
             facts[LogField.code] = "\(error.code.rawValue)"
             facts[LogField.message] = "\(error.message)"
             if let retryAfter = error.retryAfter { facts[LogField.retryAfter] = "\(retryAfter.components.seconds)" }
-            self.logger.warning("a refresh failed", metadata: facts)
+            self.logger.log(level: hasTried ? .warning : .debug, "a refresh failed", metadata: facts)
         }
         if outcome.declaredDead {
             self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)

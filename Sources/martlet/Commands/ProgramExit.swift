@@ -7,7 +7,7 @@ package enum ProgramExit: Int32, CaseIterable, Sendable {
     case usage = 64
     /// The gateway can't be reached, or a port is busy.
     case unavailable = 69
-    /// The admin token is missing or wrong.
+    /// The admin token is missing or wrong, or this user may not open a port.
     case notAllowed = 77
     case badConfiguration = 78
 }

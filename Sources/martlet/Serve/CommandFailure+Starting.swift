@@ -12,11 +12,11 @@ extension CommandFailure {
     }
 
     init(_ error: ProxyError) {
-        self.init(.unavailable, error.message)
+        self.init(error.code == .notAllowed ? .notAllowed : .unavailable, error.message)
     }
 
     init(_ error: AdminServerError) {
-        self.init(.unavailable, error.message)
+        self.init(error.code == .notAllowed ? .notAllowed : .unavailable, error.message)
     }
 
     init(_ error: AdminTokenError) {

@@ -88,6 +88,33 @@ import TokenModel
         }
     }
 
+    @Test func `an upstream that wants the body and answers in one breath gets the body all the same`() async throws {
+        try await self.withLimit { rig, caller in
+            // A connection that is idle, and a token that it has not taken yet.
+            try await caller.send("GET /acme/x HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+            rig.install(.sample(2))
+            try await rig.settle()
+
+            try await caller.send(
+                "POST /acme/x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            let head = try await upstream.head()
+            #expect(head["Expect"] == "100-continue")
+            try await caller.send("5\r\nhello\r\n0\r\n\r\n")
+            for _ in 0..<20 { try await rig.settle() }
+            try await upstream.send(Self.go + Self.ok)
+
+            var answer = try await caller.head()
+            if answer.status == 100 { answer = try await caller.head() }
+            #expect(answer.status == 200)
+            #expect(String(buffer: try await upstream.body(of: head)) == "hello")
+        }
+    }
+
     @Test func `an upstream that does not say that it wants the body gets it, and is not asked again`() async throws {
         try await self.withLimit { rig, caller in
             let start = ContinuousClock.now

@@ -48,6 +48,14 @@ import TokenStorage
         }
     }
 
+    @Test func `who asks for an account without tokens, again and again, fills no log`() async throws {
+        try await self.house.withReplica(self.provider) { replica in
+            for _ in 0..<3 { #expect(await replica.ask().value == .error(.accountEmpty)) }
+            #expect(self.lines("warning", "a refresh failed").isEmpty)
+            #expect(!self.lines("debug", "a refresh failed").isEmpty)
+        }
+    }
+
     @Test func `a refresh that an operator wants while the engine stops is not taken for done`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in

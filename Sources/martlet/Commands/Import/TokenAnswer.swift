@@ -41,17 +41,22 @@ struct TokenAnswer: Decodable {
     }
 
     /// The provider's own words, for whoever has to find out what went wrong: 200 characters that any terminal can show.
+    /// Some providers repeat a token in them, so what is too long for a word is left out.
     private static func words(of members: KeyedDecodingContainer<Key>) -> String {
         let texts: [String] = [Key.error, .errorDescription].compactMap { key in
             try? members.decodeIfPresent(String.self, forKey: key)
         }
         var shown = ""
-        for scalar in texts.filter({ !$0.isEmpty }).joined(separator: ": ").unicodeScalars
+        let words = texts.filter { !$0.isEmpty }.joined(separator: ": ").split(separator: " ")
+            .map { $0.utf8.count > Self.longestWord ? "[...]" : String($0) }
+        for scalar in words.joined(separator: " ").unicodeScalars
         where (0x20...0x7E).contains(scalar.value) && shown.utf8.count < 200 {
             shown.unicodeScalars.append(scalar)
         }
         return shown.isEmpty ? "" : " (\(shown))"
     }
+
+    private static let longestWord = 24
 
     /// Some providers write a string or a fraction; what has ended already has 0 seconds left.
     private static func seconds(in members: KeyedDecodingContainer<Key>) throws -> Int64? {

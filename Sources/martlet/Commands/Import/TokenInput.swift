@@ -1,3 +1,4 @@
+internal import OAuth
 package import TokenModel
 
 /// Tokens as somebody hands them over: a provider's token answer, or a refresh token alone.
@@ -42,7 +43,7 @@ package struct TokenInput: Equatable, Sendable {
                     + "one only when asked for offline access"
             )
         }
-        guard answer.tokenType.map({ $0.lowercased() == "bearer" }) != false else {
+        guard answer.tokenType.map({ AnswerRules().bearerTokenTypes.contains($0.lowercased()) }) != false else {
             throw CommandFailure(
                 .usage,
                 "the token answer's token_type is not Bearer: such tokens can't be used by putting them on requests"
