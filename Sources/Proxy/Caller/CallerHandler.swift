@@ -33,6 +33,7 @@ final class CallerHandler: ChannelDuplexHandler {
     private var reader: RequestReader
     private var isProcessing = false
     private var isReadWithheld = false
+    private var small = SmallWrites()
     /// The sweep's tick since which a request, or the rest of its head, has been waited for.
     private var waitingSince: Tick
     private(set) var isWritable = true
@@ -115,7 +116,10 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private var wantsRead: Bool {
         switch self.state {
-        case .open: self.reader.count < Self.highWater && (!self.reader.isInBody || self.exchange?.wantsBody == true)
+        case .open where self.reader.count < Self.highWater:
+            !self.reader.isInBody || self.exchange?.wantsBody == true
+        // A head that is being waited for may be longer than what may wait; its own limits bound it.
+        case .open: !self.reader.isInBody && self.exchange?.isIdle == true && self.isWritable
         case .ending(let ending): ending.lingers
         case .closed: false
         }
@@ -151,11 +155,19 @@ final class CallerHandler: ChannelDuplexHandler {
 
 extension CallerHandler {
     func write(_ bytes: ByteBuffer) {
+        guard !self.small.gather(bytes) else { return }
+        self.writeSmall()
         self.context?.write(self.wrapOutboundOut(bytes), promise: nil)
     }
 
     func flush() {
+        self.writeSmall()
         self.context?.flush()
+    }
+
+    private func writeSmall() {
+        guard let gathered = self.small.take() else { return }
+        self.context?.write(self.wrapOutboundOut(gathered), promise: nil)
     }
 
     /// The answer is whole: a pipelined request may be there already.
@@ -181,6 +193,7 @@ extension CallerHandler {
         self.state = .ending(CallerEnding(lingers: lingering, since: self.loop.tick))
         self.reader.clear()
         // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
+        self.writeSmall()
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
         written.futureResult.assumeIsolated().whenComplete { _ in self.answerIsOut() }
@@ -215,8 +228,9 @@ extension CallerHandler {
         let limits = self.loop.callerTimeouts
         switch self.state {
         case .open where exchange.isIdle:
-            let limit = self.isWritable && self.reader.hasBegun ? limits.head : limits.idle
-            if now.duration(since: self.waitingSince) > limit { self.closeNow() }
+            let isHeadComing = self.isWritable && self.reader.hasBegun
+            guard now.duration(since: self.waitingSince) > (isHeadComing ? limits.head : limits.idle) else { break }
+            if isHeadComing { exchange.headIsOverdue() } else { self.closeNow() }
         case .open:
             exchange.sweep()
         case .ending(let ending):

@@ -7,6 +7,7 @@ import TokenModel
 extension Exchange {
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
+        guard !self.bodyIsOverdue() else { return self.fail(with: self.slowBodyError) }
         guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit + Tick.period else {
             return
         }
@@ -20,7 +21,8 @@ extension Exchange {
         case .parked, .judging: self.loop.passTimeout
         case .collecting: timeouts.idle
         // A dial has this limit itself, and knows better what failed.
-        case .connecting: timeouts.connect
+        // Those whom one pass released come all at once: they wait for their turn as for an answer.
+        case .connecting: self.isReleased ? timeouts.response : timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
         case .answering: timeouts.idle
         case .idle, .poisoned: nil
@@ -93,6 +95,7 @@ extension Exchange {
 
     func forget() {
         self.count()
+        if self.wait != nil { self.loop.stopsWaiting(self) }
         self.request = nil
         self.match = nil
         self.heldAnswer = nil

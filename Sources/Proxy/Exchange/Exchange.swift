@@ -17,6 +17,7 @@ final class Exchange {
     var match: RouteTable.Match?
     var kept = KeptBody(limit: 0)
     var isRequestEnded = true
+    var pace = BodyPace()
     var requestEncoder = BodyEncoder(.none)
     var hasSentContinue = false
 
@@ -33,6 +34,10 @@ final class Exchange {
 
     /// Distinguishes this request from earlier and later ones of the connection, for those who come back late.
     private(set) var serial: UInt64 = 0
+    /// What it waits for a pass for, and where; `nil` while it does not.
+    var wait: WaitKey?
+    /// It has waited for a pass, and got one.
+    var isReleased = false
     /// The sweep's tick at which something last moved.
     var lastProgress = Tick.start
     var needsUpstreamFlush = false
@@ -75,6 +80,8 @@ extension Exchange {
         self.serial &+= 1
         self.request = request
         self.isRequestEnded = !request.hasBody
+        self.pace = BodyPace()
+        self.isReleased = false
         self.interimAnswers = 0
         self.hasPassedInterim = false
         self.hasSentContinue = false
@@ -90,7 +97,7 @@ extension Exchange {
         self.match = match
         self.record?.route = match.route.number
         self.record?.account = match.route.plan.account
-        self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
+        self.kept = KeptBody(limit: match.route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
         self.go(self.machine.begin(hasPass: hasPass, collectsBody: self.needsLength), on: match.route)
     }
 
@@ -126,9 +133,17 @@ extension Exchange {
         case .collecting:
             self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: false)
-            guard self.kept.isOver, self.machine.failed() == .answer else { return }
+            guard self.kept.isOver || self.kept.isMemoryOver, self.machine.failed() == .answer else { return }
             self.answer(
-                GatewayError(.lengthRequired, "a chunked body above the replay limit, for an upstream of HTTP/1.0")
+                self.kept.isOver
+                    ? GatewayError(
+                        .lengthRequired,
+                        "a chunked body above the replay limit, for an upstream of HTTP/1.0"
+                    )
+                    : GatewayError(
+                        .overloaded,
+                        "a body must be kept whole, and all take too much; see limits.replay_memory"
+                    )
             )
         case .idle, .poisoned: break
         }

@@ -18,7 +18,7 @@ final class GatewayLoop {
     let meter: LoopMeter
     private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
-    private let waiterLimit: WaiterLimit
+    let limits: SharedLimits
 
     private(set) var gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
@@ -28,15 +28,11 @@ final class GatewayLoop {
     var answerHeads = SpareBuffer()
     private(set) var isDraining = false
     private var callers: [CallerHandler] = []
-    private var waiting: [WaitKey: [(exchange: Exchange, serial: UInt64)]] = [:]
+    /// Connections there was no place for, until they are gone.
+    var turnedAway: [TurnedAwayHandler] = []
+    private var waiting = WaitingRoom<(exchange: Exchange, serial: UInt64)>()
     private var sweeping: RepeatedTask?
     private var drained: EventLoopPromise<Void>?
-
-    /// Those who wait for the same thing share one question.
-    private struct WaitKey: Hashable {
-        var slot: Int
-        var refused: TokenMark?
-    }
 
     init(
         eventLoop: any EventLoop,
@@ -46,7 +42,7 @@ final class GatewayLoop {
         callerTimeouts: CallerTimeouts,
         passTimeout: Duration,
         meter: LoopMeter,
-        waiterLimit: WaiterLimit,
+        limits: SharedLimits,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
     ) {
@@ -55,7 +51,7 @@ final class GatewayLoop {
         self.callerTimeouts = callerTimeouts
         self.passTimeout = passTimeout
         self.meter = meter
-        self.waiterLimit = waiterLimit
+        self.limits = limits
         self.passes = passes
         self.passRequests = passRequests
         self.gateway = Gateway(table, callers: callers)
@@ -74,8 +70,15 @@ final class GatewayLoop {
         self.tick.advance()
         // An exchange that is ended may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
+        for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
         self.meter.handOn()
+    }
+
+    /// Makes room for an upstream connection: the one that nobody has used for the longest goes.
+    func closeIdlest() {
+        let idlest = self.pools.lazy.compactMap(\.idlest)
+        idlest.max { self.tick.duration(since: $0.idleSince) < self.tick.duration(since: $1.idleSince) }?.close()
     }
 
     /// What was counted here so far, and the connections there are now.
@@ -99,7 +102,7 @@ extension GatewayLoop {
         if let refused, let pass = self.gateway.slots[slot].usablePass(at: .now), TokenMark(pass) != refused {
             return exchange.passArrived(pass)
         }
-        guard self.waiterLimit.enter() else {
+        guard self.limits.waiters.enter() else {
             return exchange.passRefused(
                 PassError(
                     .overloaded,
@@ -109,9 +112,15 @@ extension GatewayLoop {
             )
         }
         let key = WaitKey(slot: slot, refused: refused)
-        let isFirst = self.waiting[key] == nil
-        self.waiting[key, default: []].append((exchange, exchange.serial))
-        if isFirst { self.ask(key) }
+        exchange.wait = key
+        if self.waiting.enter((exchange, exchange.serial), key) { self.ask(key) }
+    }
+
+    /// A request is over that still waits for a pass: its place is another's.
+    func stopsWaiting(_ exchange: Exchange) {
+        guard let key = exchange.wait.take() else { return }
+        self.limits.waiters.leave()
+        self.waiting.left(key) { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
     }
 
     /// A request carries the token that is in the slot now.
@@ -130,9 +139,7 @@ extension GatewayLoop {
     func refreshInBackground(slot: Int, refused: TokenMark?) {
         guard let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) == refused else { return }
         let key = WaitKey(slot: slot, refused: refused)
-        guard self.waiting[key] == nil else { return }
-        self.waiting[key] = []
-        self.ask(key)
+        if self.waiting.ask(key) { self.ask(key) }
     }
 
     private func ask(_ key: WaitKey) {
@@ -147,9 +154,12 @@ extension GatewayLoop {
     }
 
     private func answered(_ key: WaitKey, _ result: Result<Pass, PassError>) {
-        let waiters = self.waiting.removeValue(forKey: key) ?? []
-        self.waiterLimit.leave(waiters.count)
+        // Before anyone is answered: whoever leaves then has no place to give back any more.
+        let waiters = self.waiting.empty(key).filter { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
+        for (exchange, _) in waiters { exchange.wait = nil }
+        self.limits.waiters.leave(waiters.count)
         for (exchange, serial) in waiters where exchange.serial == serial {
+            exchange.isReleased = true
             switch result {
             case .success(let pass): exchange.passArrived(pass)
             case .failure(let error): exchange.passRefused(error)
@@ -190,6 +200,7 @@ extension GatewayLoop {
     func stop() {
         self.isDraining = true
         for caller in Array(self.callers) { caller.closeNow() }
+        for connection in self.turnedAway { connection.close() }
         for pool in self.pools { pool.closeIdle() }
         self.sweeping?.cancel()
         self.meter.close()

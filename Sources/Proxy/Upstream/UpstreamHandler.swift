@@ -28,6 +28,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private var state = State.idle
     private var reader = AnswerReader()
     private var isReadWithheld = false
+    private var small = SmallWrites()
     private var isProcessing = false
     private(set) var isWritable = true
     /// It has been idle: the upstream may have closed it just now.
@@ -158,11 +159,19 @@ extension UpstreamHandler {
     }
 
     func write(_ bytes: ByteBuffer) {
+        guard !self.small.gather(bytes) else { return }
+        self.writeSmall()
         self.context?.write(self.wrapOutboundOut(bytes), promise: nil)
     }
 
     func flush() {
+        self.writeSmall()
         self.context?.flush()
+    }
+
+    private func writeSmall() {
+        guard let gathered = self.small.take() else { return }
+        self.context?.write(self.wrapOutboundOut(gathered), promise: nil)
     }
 
     /// The answer whose head has just come waits for a decision.

@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import LocalFiles
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -54,8 +55,9 @@ enum Assembly {
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
         let passes = EnginePasses()
+        let budget = Self.budget(settings)
         let proxy = await ProxyServer(
-            try ProxyPlan(settings, eventLoops: EventLoopCount.standard),
+            try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard),
             passes: passes,
             accessLog: settings.log.access ? log : nil
         )
@@ -79,16 +81,17 @@ enum Assembly {
             engine: engine,
             counts: metrics
         )
+        let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
         let admin: AdminServer
         do throws(CommandFailure) {
-            admin = try await Self.listen(settings.admin, engine: engine, monitor: monitor, logger: logger)
+            admin = try await Self.listen(settings.admin, engine, monitor, limits: limits, logger: logger)
         } catch {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
         let metricsServer: AdminServer?
         do throws(CommandFailure) {
-            metricsServer = try await Self.listen(settings.metrics, engine: engine, monitor: monitor, logger: logger)
+            metricsServer = try await Self.listen(settings.metrics, engine, monitor, limits: limits, logger: logger)
         } catch {
             // A listener must be let go of in order.
             admin.stop()
@@ -96,6 +99,7 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
+        Self.report(budget, wanted: settings.limits.connections, logger: logger)
         return RunningGateway(
             callers: callers.map { $0.hasPrefix("unix:") ? $0 : "http://\($0)" },
             proxy: proxy,
@@ -106,6 +110,29 @@ enum Assembly {
             closeStore: store.close,
             grace: settings.shutdownGrace,
             logger: logger
+        )
+    }
+
+    /// What callers and operators get of the descriptors that the process may hold.
+    private static func budget(_ settings: GatewaySettings) -> DescriptorBudget {
+        DescriptorBudget(
+            wanted: settings.limits.connections,
+            limit: DescriptorLimit.current,
+            used: DescriptorLimit.used,
+            eventLoops: EventLoopCount.standard,
+            listeners: settings.listeners.count
+        )
+    }
+
+    /// Says so where the process can't hold what is configured.
+    private static func report(_ budget: DescriptorBudget, wanted: Int, logger: Logger) {
+        guard budget.connections < wanted else { return }
+        logger.warning(
+            "fewer connections are taken than limits.connections allows: the process may hold too few descriptors",
+            metadata: [
+                "connections.limit": "\(budget.connections)",
+                "descriptors.limit": "\(DescriptorLimit.current ?? 0)",
+            ]
         )
     }
 
@@ -209,8 +236,9 @@ enum Assembly {
 
     private static func listen(
         _ settings: AdminSettings,
-        engine: RefreshEngine,
-        monitor: ProgramMonitor,
+        _ engine: RefreshEngine,
+        _ monitor: ProgramMonitor,
+        limits: AdminLimits,
         logger: Logger
     ) async throws(CommandFailure) -> AdminServer {
         let tokens: AdminTokens
@@ -225,7 +253,7 @@ enum Assembly {
                 engine: engine,
                 monitor: monitor,
                 tokens: tokens,
-                limits: AdminLimits(stopGrace: .seconds(5)),
+                limits: limits,
                 logger: logger
             )
         } catch {
@@ -235,8 +263,9 @@ enum Assembly {
 
     private static func listen(
         _ settings: MetricsSettings?,
-        engine: RefreshEngine,
-        monitor: ProgramMonitor,
+        _ engine: RefreshEngine,
+        _ monitor: ProgramMonitor,
+        limits: AdminLimits,
         logger: Logger
     ) async throws(CommandFailure) -> AdminServer? {
         guard let settings else { return nil }
@@ -245,7 +274,7 @@ enum Assembly {
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 engine: engine,
                 monitor: monitor,
-                limits: AdminLimits(stopGrace: .seconds(5)),
+                limits: limits,
                 logger: logger
             )
         } catch {

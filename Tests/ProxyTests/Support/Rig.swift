@@ -32,6 +32,8 @@ struct Rig: Sendable {
         var callers: [CallerPlan]?
         /// Where it listens besides a port of this machine.
         var unixSocket: String?
+        /// Changes other limits of the plan.
+        var limits: (inout ProxyPlan) -> Void = { _ in }
     }
 
     /// Makes `a` a host of the gateway's own, so that requests may name it. Nothing matches it.
@@ -87,19 +89,17 @@ func withRig<Result>(
     defer { places.leave() }
     let upstream = try await Upstream.start(sendBuffer: setup.sendBuffer, speaksTLS: setup.speaksTLS)
     let passes = ScriptedPasses()
-    let server = await ProxyServer(
-        ProxyPlan(
-            listeners: [.init(host: "127.0.0.1", port: 0)] + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
-            routes: Rig.routes(setup, upstream.port),
-            callers: setup.callers,
-            callerTimeouts: setup.callerTimeouts,
-            waiters: setup.waiters,
-            passTimeout: setup.passTimeout,
-            eventLoops: setup.eventLoops
-        ),
-        passes: passes,
-        accessLog: setup.accessLog
+    var plan = ProxyPlan(
+        listeners: [.init(host: "127.0.0.1", port: 0)] + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
+        routes: Rig.routes(setup, upstream.port),
+        callers: setup.callers,
+        callerTimeouts: setup.callerTimeouts,
+        waiters: setup.waiters,
+        passTimeout: setup.passTimeout,
+        eventLoops: setup.eventLoops
     )
+    setup.limits(&plan)
+    let server = await ProxyServer(plan, passes: passes, accessLog: setup.accessLog)
     let running = Task { await server.run() }
     let outcome: Swift.Result<Result, any Error>
     do {
