@@ -50,23 +50,9 @@ import Testing
             ).output
         }
 
-        /// Changes what it may hold from now on; it keeps what it has.
-        func limit(descriptors: Int) async throws {
-            let arguments = ["--pid", "\(self.program.id)", "--nofile=\(descriptors):"]
-            let outcome = try await Program.run("/usr/bin/prlimit", arguments, in: self.directory)
-            try #require(outcome.exitCode == 0, "\(outcome.errors)")
-        }
-
         /// Descriptors it holds.
         var descriptors: Int {
             (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.program.id)/fd").count) ?? 0
-        }
-
-        /// Processor time it has used, in hundredths of a second.
-        var processorTime: Int {
-            let stat = (try? String(contentsOfFile: "/proc/\(self.program.id)/stat", encoding: .utf8)) ?? ""
-            let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
-            return fields.count > 12 ? (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0) : 0
         }
     }
 
@@ -109,31 +95,5 @@ import Testing
         try await eventually("a place for another caller") {
             try await gateway.status("\(gateway.callers)/acme/echo") == "200"
         }
-    }
-
-    @Test func `a gateway that has no descriptor left waits without haste, and goes on when there is one`() async throws
-    {
-        // Given a gateway whose limit is lowered below what it holds
-        let directory = try TemporaryDirectory()
-        let mock = try await Mock(in: directory)
-        let gateway = try await Cramped(mock, descriptors: 1_024, in: directory)
-        #expect(try await gateway.status("\(gateway.callers)/acme/echo") == "200")
-        try await gateway.limit(descriptors: 3)
-
-        // When callers come
-        let crowd = try Crowd(20, to: gateway.callers)
-        crowd.send("GET /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        let used = gateway.processorTime
-        try await Task.sleep(for: .seconds(2))
-
-        // Then they wait in the system's queue, and the gateway does not run in circles
-        #expect(crowd.peek().allSatisfy { $0 == "" })
-        #expect(gateway.processorTime - used < 100)
-        #expect(gateway.program.isRunning)
-
-        // And they are served when there are descriptors again
-        try await gateway.limit(descriptors: 1_024)
-        try await eventually("all to be served") { crowd.peek().allSatisfy { $0?.hasPrefix("HTTP/1.1 404 ") == true } }
-        #expect(try await gateway.status("\(gateway.admin)/healthz") == "200")
     }
 }

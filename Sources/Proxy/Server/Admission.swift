@@ -1,5 +1,5 @@
 import HTTPWire
-import NIOCore
+package import NIOCore
 import Telemetry
 import TokenModel
 
@@ -8,22 +8,22 @@ import TokenModel
 #endif
 
 /// What becomes of the connections that callers make.
-enum Admission {
-    /// How long a listener that could not accept lets connections wait in the system's queue.
-    static let pause = TimeAmount.milliseconds(250)
-
+package enum Admission {
     /// Why a connection is closed without a word.
     struct Refused: Error {}
+
+    /// How long a listener that could not accept lets connections wait in the system's queue; `nil` where waiting helps
+    /// nobody, as with a connection that was gone before it was accepted.
+    package static func pause(after error: IOError) -> TimeAmount? {
+        [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) ? .milliseconds(250) : nil
+    }
 
     /// Keeps a listener from asking again and again while the system has no descriptor or no memory for a connection. It
     /// goes on by itself: whether there is something again, only another try can tell.
     @Sendable static func pausesWhenExhausted(_ listener: any Channel) -> EventLoopFuture<Void> {
         listener.eventLoop.makeCompletedFuture {
             try listener.pipeline.syncOperations.addHandler(
-                AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { error in
-                    // A connection that was gone before it was accepted is no reason to wait.
-                    [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) ? Self.pause : nil
-                }
+                AcceptBackoffHandler(shouldForwardIOErrorCaught: false, backoffProvider: Self.pause(after:))
             )
         }
     }

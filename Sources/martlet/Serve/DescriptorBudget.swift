@@ -1,7 +1,8 @@
 /// Who gets how many of the file descriptors that the process may hold.
 ///
 /// Callers come in any number, so they are the ones who must not get them all: the store, providers and operators need some
-/// when there are none left for one caller more.
+/// when there are none left for one caller more. So does the runtime: Dispatch reads files of `/proc` to count its
+/// threads, and ends the process where it can't open one.
 package struct DescriptorBudget: Equatable, Sendable {
     /// Callers' connections at once.
     package let connections: Int

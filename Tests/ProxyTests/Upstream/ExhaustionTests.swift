@@ -7,6 +7,12 @@ import Testing
 #endif
 
 @Suite struct ExhaustionTests {
+    @Test(arguments: [(EMFILE, true), (ENFILE, true), (ENOMEM, true), (ENOBUFS, true), (ECONNABORTED, false)])
+    func `a listener that finds nothing left to accept with waits before it tries again`(number: CInt, pauses: Bool) {
+        let pause = Admission.pause(after: IOError(errnoCode: number, reason: "accept"))
+        #expect(pause == (pauses ? .milliseconds(250) : nil))
+    }
+
     @Test(arguments: [
         (EMFILE, GatewayError.Code.overloaded), (ENFILE, .overloaded), (EADDRNOTAVAIL, .overloaded),
         (ENOMEM, .overloaded),
