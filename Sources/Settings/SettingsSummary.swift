@@ -34,6 +34,7 @@ package struct SettingsSummary: Sendable {
             "store \(store)",
             "limits head \(Quantity.text(limits.head)), field \(Quantity.text(limits.field)), fields \(limits.fields),"
                 + " target \(Quantity.text(limits.target)), waiters \(limits.waiters)",
+            Self.line(limits),
             "log \(settings.log.level.rawValue) and above as \(settings.log.format.rawValue)"
                 + (settings.log.access ? ", and a line per request" : ", no line per request"),
             "a stop waits up to \(Quantity.text(settings.shutdownGrace)) for requests in flight",
@@ -44,6 +45,16 @@ package struct SettingsSummary: Sendable {
         guard let tls = listener.tls else { return listener.address.description }
         let authorities = tls.clientAuthorities.map { ", asking for certificates of \($0)" } ?? ""
         return "\(listener.address) over TLS with \(tls.identity.certificate)\(authorities)"
+    }
+
+    /// How many may connect, and what time and memory they get.
+    private static func line(_ limits: LimitSettings) -> String {
+        let share = limits.connectionsPerAddress == 0 ? "" : ", \(limits.connectionsPerAddress) of one address"
+        let pace = limits.bodyRate == 0 ? "at any pace" : "at \(Quantity.text(limits.bodyRate)) a second or more"
+        return "connections \(limits.connections)\(share), idle for \(Quantity.text(limits.idleTimeout)),"
+            + " a head within \(Quantity.text(limits.headerTimeout)),"
+            + " a handshake within \(Quantity.text(limits.handshakeTimeout)),"
+            + " bodies \(pace), \(Quantity.text(limits.replayMemory)) of them kept"
     }
 
     private static func part(_ title: String, _ lines: [String]) -> [String] {

@@ -48,13 +48,6 @@ import Testing
 
     @Test(arguments: [
         ("admin: { tls: {} }", "12:10: admin.tls"),
-        ("limits: { connections: 5 }", "12:11: limits.connections"),
-        ("limits: { connections_per_address: 5 }", "12:11: limits.connections_per_address"),
-        ("limits: { replay_memory: 5MiB }", "12:11: limits.replay_memory"),
-        ("limits: { header_timeout: 5s }", "12:11: limits.header_timeout"),
-        ("limits: { handshake_timeout: 5s }", "12:11: limits.handshake_timeout"),
-        ("limits: { body_rate: 1KiB }", "12:11: limits.body_rate"),
-        ("limits: { idle_timeout: 5s }", "12:11: limits.idle_timeout"),
         ("store: { current: {} }", "12:10: store.current"),
     ])
     func `neither is a documented key`(line: String, place: String) {

@@ -53,6 +53,16 @@ import Testing
         ("shutdown_grace: 61m", "12:17: shutdown_grace: must be between 0s and 1h"),
         ("limits: { head: 255B }", "12:17: limits.head: must be between 256B and 1MiB"),
         ("limits: { waiters: 0 }", "12:20: limits.waiters: must be between 1 and 1000000"),
+        ("limits: { connections: 0 }", "12:24: limits.connections: must be between 1 and 1000000"),
+        (
+            "limits: { connections_per_address: 1000001 }",
+            "12:36: limits.connections_per_address: must be between 0 and 1000000"
+        ),
+        ("limits: { replay_memory: 65GiB }", "12:26: limits.replay_memory: must be between 0B and 64GiB"),
+        ("limits: { header_timeout: 99ms }", "12:27: limits.header_timeout: must be between 100ms and 10m"),
+        ("limits: { handshake_timeout: 11m }", "12:30: limits.handshake_timeout: must be between 100ms and 10m"),
+        ("limits: { body_rate: 2MiB }", "12:22: limits.body_rate: must be between 0B and 1MiB"),
+        ("limits: { idle_timeout: 25h }", "12:25: limits.idle_timeout: must be between 100ms and 24h"),
     ])
     func `what is outside of sense says where sense ends`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])

@@ -38,6 +38,7 @@ struct FieldSection {
         position += 1
 
         let valueStart = position
+        position = bytes.endOfVisibleWords(from: position)
         while bytes[position].isFieldValue { position += 1 }
         guard bytes[position] == .carriageReturn, bytes[position + 1] == .lineFeed else {
             throw .bad("a control character in a field value")

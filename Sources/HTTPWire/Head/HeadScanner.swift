@@ -13,28 +13,27 @@ struct HeadScanner {
     mutating func end(in bytes: Span<UInt8>, limit: Int) throws(WireError) -> Int? {
         let available = min(bytes.count, limit)
         var index = self.scanned
-        while index < available {
-            if bytes[index] == .lineFeed {
-                guard index > 0, bytes[index - 1] == .carriageReturn else {
-                    self.scanned = index
-                    throw .bad("a line ends with a bare LF")
-                }
-                guard index < 2 || bytes[index - 2] != .carriageReturn else {
-                    self.scanned = index
-                    throw .bad("a line ends with CR CR LF")
-                }
-                let line = self.lineStart
-                self.lineStart = index + 1
-                if self.firstLineEnd == nil {
-                    self.firstLineEnd = index + 1
-                } else if index - line == 1 {
-                    self.scanned = index + 1
-                    return index + 1
-                }
+        while let found = bytes.firstLineFeed(from: index, to: available) {
+            index = found
+            guard index > 0, bytes[index - 1] == .carriageReturn else {
+                self.scanned = index
+                throw .bad("a line ends with a bare LF")
             }
+            guard index < 2 || bytes[index - 2] != .carriageReturn else {
+                self.scanned = index
+                throw .bad("a line ends with CR CR LF")
+            }
+            let line = self.lineStart
             index += 1
+            self.lineStart = index
+            if self.firstLineEnd == nil {
+                self.firstLineEnd = index
+            } else if index - line == 2 {
+                self.scanned = index
+                return index
+            }
         }
-        self.scanned = index
+        self.scanned = available
         return nil
     }
 }

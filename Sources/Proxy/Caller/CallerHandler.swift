@@ -289,8 +289,16 @@ extension CallerHandler {
     }
 
     /// The upstream has ended its side: the caller is told behind what was written, and still heard.
+    ///
+    /// TLS would take the caller's farewell for the end of both sides if its own was said before, and throw away what the
+    /// kernel has not taken; so the end waits for that.
     func endOutput() {
-        self.context?.close(mode: .output, promise: nil)
+        guard let context = self.context else { return }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
+        written.futureResult.assumeIsolated().whenComplete { _ in
+            self.context?.close(mode: .output, promise: nil)
+        }
     }
 }
 
@@ -309,9 +317,12 @@ extension CallerHandler {
             self.loop.handshakeFailed(.timedOut)
             self.closeNow()
         case .open where exchange.isIdle:
-            let limit = self.isWritable && self.reader.hasBegun ? limits.head : limits.idle
-            if now.duration(since: self.waitingSince) > limit { return self.closeNow() }
-            if self.loop.isDraining { self.drain() }
+            let isHeadComing = self.isWritable && self.reader.hasBegun
+            if now.duration(since: self.waitingSince) > (isHeadComing ? limits.head : limits.idle) {
+                if isHeadComing { exchange.headIsOverdue() } else { self.closeNow() }
+            } else if self.loop.isDraining {
+                self.drain()
+            }
         case .open, .tunnelling:
             exchange.sweep()
         case .ending(let ending):

@@ -22,7 +22,7 @@ extension Exchange {
         let facts = ExchangeMachine.Answer(
             isDeadToken: isDeadToken,
             isRepeatable: !self.kept.isDropped && !self.hasPassedInterim,
-            refusesExpectation: answer.status == 417
+            refusesExpectation: answer.status == 417 && !self.kept.isDropped
         )
         let judgement = self.machine.answered(facts)
         // A refused expectation says nothing of the token: it may have been looked at first.

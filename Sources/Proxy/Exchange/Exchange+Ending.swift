@@ -8,6 +8,7 @@ extension Exchange {
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
         self.sweepWaitingBody()
+        guard !self.bodyIsOverdue() else { return self.fail(with: self.slowBodyError) }
         guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit + Tick.period else {
             return
         }
@@ -21,7 +22,8 @@ extension Exchange {
         case .parked, .judging: self.loop.passTimeout
         case .collecting: timeouts.idle
         // A dial has this limit itself, and knows better what failed.
-        case .connecting: timeouts.connect
+        // Those whom one pass released come all at once: they wait for their turn as for an answer.
+        case .connecting: self.isReleased ? timeouts.response : timeouts.connect
         case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
         case .examining, .answering, .tunnelling: timeouts.idle
         // Its wait ends by itself.
@@ -101,6 +103,7 @@ extension Exchange {
 
     func forget() {
         self.count()
+        if self.wait != nil { self.loop.stopsWaiting(self) }
         self.request = nil
         self.match = nil
         self.heldAnswer = nil

@@ -19,6 +19,7 @@ final class Exchange {
     var isRequestEnded = true
     /// What may have to go behind the body, each time it is sent.
     var requestTrailers: Trailers?
+    var pace = BodyPace()
     var requestEncoder = BodyEncoder(.none)
     var hasSentContinue = false
 
@@ -37,6 +38,10 @@ final class Exchange {
 
     /// Distinguishes this request from earlier and later ones of the connection, for those who come back late.
     private(set) var serial: UInt64 = 0
+    /// What it waits for a pass for, and where; `nil` while it does not.
+    var wait: WaitKey?
+    /// It has waited for a pass, and got one.
+    var isReleased = false
     /// The sweep's tick at which something last moved.
     var lastProgress = Tick.start
     /// The sweep's tick since which the body waits, to be seen whole or for the upstream's word.
@@ -91,6 +96,8 @@ extension Exchange {
         self.serial &+= 1
         self.request = request
         self.isRequestEnded = !request.hasBody
+        self.pace = BodyPace()
+        self.isReleased = false
         self.interimAnswers = 0
         self.hasPassedInterim = false
         self.hasSentContinue = false
@@ -110,7 +117,7 @@ extension Exchange {
         self.match = match
         self.record?.route = match.route.number
         self.record?.account = match.route.plan.account
-        self.kept = KeptBody(limit: match.route.plan.replayBodyLimit)
+        self.kept = KeptBody(limit: match.route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
         let needsLength = self.needsLength
         self.isWeighing = !needsLength && hasPass && self.mustWeigh(on: match.route)
         self.go(self.machine.begin(hasPass: hasPass, collectsBody: needsLength || self.isWeighing), on: match.route)
@@ -149,11 +156,19 @@ extension Exchange {
         case .collecting:
             self.lastProgress = self.loop.tick
             self.kept.keep(bytes, isSent: false)
-            guard self.kept.isOver else { return }
+            guard self.kept.isOver || self.kept.isMemoryOver else { return }
             guard !self.isWeighing else { return self.collected() }
             guard self.machine.failed() == .answer else { return }
             self.answer(
-                GatewayError(.lengthRequired, "a chunked body above the replay limit, for an upstream of HTTP/1.0")
+                self.kept.isOver
+                    ? GatewayError(
+                        .lengthRequired,
+                        "a chunked body above the replay limit, for an upstream of HTTP/1.0"
+                    )
+                    : GatewayError(
+                        .overloaded,
+                        "a body must be kept whole, and all take too much; see limits.replay_memory"
+                    )
             )
         case .idle, .examining, .answering, .poisoned: break
         }

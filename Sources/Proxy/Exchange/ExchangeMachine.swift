@@ -167,7 +167,7 @@ extension ExchangeMachine {
         /// All of the request's body that was taken is still there to be sent again, and nothing of an answer has gone
         /// to the caller.
         package var isRepeatable: Bool
-        /// It is a 417.
+        /// It is a 417, and all of the request's body that was taken is still there.
         package var refusesExpectation: Bool
 
         package init(isDeadToken: Bool, isRepeatable: Bool, refusesExpectation: Bool = false) {
@@ -207,8 +207,9 @@ extension ExchangeMachine {
     package mutating func answered(_ answer: Answer) -> Answered {
         switch self.state {
         case .expecting(var attempts, _):
-            // The expectation was the gateway's own: what becomes of it is nothing to the caller.
-            guard answer.refusesExpectation, answer.isRepeatable, !attempts.hasDroppedExpectation else {
+            // The expectation was the gateway's own: what becomes of it is nothing to the caller, even where that has
+            // seen an interim answer, which promises nothing.
+            guard answer.refusesExpectation, !attempts.hasDroppedExpectation else {
                 return self.judged(answer, attempts)
             }
             attempts.hasDroppedExpectation = true

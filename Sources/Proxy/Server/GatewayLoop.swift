@@ -20,7 +20,7 @@ final class GatewayLoop {
     private let logger: Logger
     private let passes: any PassSource
     private let passRequests: AsyncStream<PassRequest>.Continuation
-    private let waiterLimit: WaiterLimit
+    let limits: SharedLimits
 
     private(set) var gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
@@ -30,15 +30,11 @@ final class GatewayLoop {
     var answerHeads = SpareBuffer()
     private(set) var isDraining = false
     private var callers: [CallerHandler] = []
-    private var waiting: [WaitKey: [(exchange: Exchange, serial: UInt64)]] = [:]
+    /// Connections there was no place for, until they are gone.
+    var turnedAway: [TurnedAwayHandler] = []
+    private var waiting = WaitingRoom<(exchange: Exchange, serial: UInt64)>()
     private var sweeping: RepeatedTask?
     private var drained: EventLoopPromise<Void>?
-
-    /// Those who wait for the same thing share one question.
-    private struct WaitKey: Hashable {
-        var slot: Int
-        var refused: TokenMark?
-    }
 
     init(
         eventLoop: any EventLoop,
@@ -48,7 +44,7 @@ final class GatewayLoop {
         callerTimeouts: CallerTimeouts,
         passTimeout: Duration,
         meter: LoopMeter,
-        waiterLimit: WaiterLimit,
+        limits: SharedLimits,
         logger: Logger,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
@@ -58,7 +54,7 @@ final class GatewayLoop {
         self.callerTimeouts = callerTimeouts
         self.passTimeout = passTimeout
         self.meter = meter
-        self.waiterLimit = waiterLimit
+        self.limits = limits
         self.logger = logger
         self.passes = passes
         self.passRequests = passRequests
@@ -78,12 +74,19 @@ final class GatewayLoop {
         self.tick.advance()
         // An exchange that is ended may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
+        for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
         self.meter.handOn()
     }
 
     /// Requests under way now; a tunnel is one.
     var requestCount: Int { self.callers.count { $0.isBusy } }
+
+    /// Makes room for an upstream connection: the one that nobody has used for the longest goes.
+    func closeIdlest() {
+        let idlest = self.pools.lazy.compactMap(\.idlest)
+        idlest.max { self.tick.duration(since: $0.idleSince) < self.tick.duration(since: $1.idleSince) }?.close()
+    }
 
     /// What was counted here so far, and the connections there are now.
     var traffic: TrafficCounts {
@@ -106,7 +109,7 @@ extension GatewayLoop {
         if let refused, let pass = self.gateway.slots[slot].usablePass(at: .now), TokenMark(pass) != refused {
             return exchange.passArrived(pass)
         }
-        guard self.waiterLimit.enter() else {
+        guard self.limits.waiters.enter() else {
             return exchange.passRefused(
                 PassError(
                     .overloaded,
@@ -116,9 +119,15 @@ extension GatewayLoop {
             )
         }
         let key = WaitKey(slot: slot, refused: refused)
-        let isFirst = self.waiting[key] == nil
-        self.waiting[key, default: []].append((exchange, exchange.serial))
-        if isFirst { self.ask(key) }
+        exchange.wait = key
+        if self.waiting.enter((exchange, exchange.serial), key) { self.ask(key) }
+    }
+
+    /// A request is over that still waits for a pass: its place is another's.
+    func stopsWaiting(_ exchange: Exchange) {
+        guard let key = exchange.wait.take() else { return }
+        self.limits.waiters.leave()
+        self.waiting.left(key) { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
     }
 
     /// A request carries the token that is in the slot now.
@@ -137,9 +146,7 @@ extension GatewayLoop {
     func refreshInBackground(slot: Int, refused: TokenMark?) {
         guard let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) == refused else { return }
         let key = WaitKey(slot: slot, refused: refused)
-        guard self.waiting[key] == nil else { return }
-        self.waiting[key] = []
-        self.ask(key)
+        if self.waiting.ask(key) { self.ask(key) }
     }
 
     private func ask(_ key: WaitKey) {
@@ -154,9 +161,12 @@ extension GatewayLoop {
     }
 
     private func answered(_ key: WaitKey, _ result: Result<Pass, PassError>) {
-        let waiters = self.waiting.removeValue(forKey: key) ?? []
-        self.waiterLimit.leave(waiters.count)
+        // Before anyone is answered: whoever leaves then has no place to give back any more.
+        let waiters = self.waiting.empty(key).filter { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
+        for (exchange, _) in waiters { exchange.wait = nil }
+        self.limits.waiters.leave(waiters.count)
         for (exchange, serial) in waiters where exchange.serial == serial {
+            exchange.isReleased = true
             switch result {
             case .success(let pass): exchange.passArrived(pass)
             case .failure(let error): exchange.passRefused(error)
@@ -201,6 +211,7 @@ extension GatewayLoop {
     func stop() {
         self.isDraining = true
         for caller in Array(self.callers) { caller.closeNow() }
+        for connection in self.turnedAway { connection.close() }
         for pool in self.pools { pool.closeIdle() }
         self.sweeping?.cancel()
         self.meter.close()

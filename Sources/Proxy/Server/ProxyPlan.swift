@@ -8,6 +8,12 @@ package struct ProxyPlan: Sendable {
     package var callers: [CallerPlan]?
     package var headLimits: HeadLimits
     package var callerTimeouts: CallerTimeouts
+    /// Callers' connections at once, and those to upstreams.
+    package var connections: Int
+    /// Callers' connections of one address at once; 0 for any number.
+    package var connectionsPerAddress: Int
+    /// Bytes of bodies that are kept so that they can be sent again.
+    package var replayMemory: Int
     /// Requests that may wait for passes at once.
     package var waiters: Int
     /// How long a request may wait for a pass; whoever gives passes is usually done before.
@@ -69,6 +75,9 @@ package struct ProxyPlan: Sendable {
         callers: [CallerPlan]? = nil,
         headLimits: HeadLimits = .request,
         callerTimeouts: CallerTimeouts = CallerTimeouts(),
+        connections: Int = 10_000,
+        connectionsPerAddress: Int = 0,
+        replayMemory: Int = 64 << 20,
         waiters: Int = 10_000,
         passTimeout: Duration = .seconds(15),
         eventLoops: Int
@@ -78,6 +87,9 @@ package struct ProxyPlan: Sendable {
         self.callers = callers
         self.headLimits = headLimits
         self.callerTimeouts = callerTimeouts
+        self.connections = connections
+        self.connectionsPerAddress = connectionsPerAddress
+        self.replayMemory = replayMemory
         self.waiters = waiters
         self.passTimeout = passTimeout
         self.eventLoops = eventLoops

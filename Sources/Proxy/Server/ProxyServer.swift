@@ -25,7 +25,7 @@ package final class ProxyServer: Sendable {
     /// Whether the event loops still take tasks; held while one is given.
     private let takesTasks = Mutex(true)
     private let isShuttingDown = Atomic(false)
-    private let waiterLimit: WaiterLimit
+    private let limits: SharedLimits
     /// What the loops had counted when they were last asked: after their end it is all that there is.
     private let lastTraffic: Mutex<TrafficCounts>
 
@@ -46,8 +46,8 @@ package final class ProxyServer: Sendable {
         self.passRequests = passRequests
         let table = RouteTable(plan.routes)
         let callers = CallerTable(plan.callers, routes: table, hosts: plan.listeners.compactMap(\.address.hostField))
-        let waiterLimit = WaiterLimit(plan.waiters)
-        self.waiterLimit = waiterLimit
+        let limits = SharedLimits(plan)
+        self.limits = limits
         let routes = plan.routes.map(\.name)
         self.lastTraffic = Mutex(TrafficCounts(routes: routes.count))
         var loops: [NIOLoopBound<GatewayLoop>] = []
@@ -61,7 +61,7 @@ package final class ProxyServer: Sendable {
                     callerTimeouts: plan.callerTimeouts,
                     passTimeout: plan.passTimeout,
                     meter: LoopMeter(routes: routes, log: accessLog),
-                    waiterLimit: waiterLimit,
+                    limits: limits,
                     logger: logger,
                     passes: passes,
                     passRequests: passRequests.continuation
@@ -123,6 +123,7 @@ package final class ProxyServer: Sendable {
         let loops = self.loops
         let listener = try await ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 4_096)
+            .serverChannelInitializer(Admission.pausesWhenExhausted)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
@@ -131,8 +132,10 @@ package final class ProxyServer: Sendable {
                     guard let loop = loops.first(where: { $0.eventLoop === channel.eventLoop }) else {
                         throw ChannelError.inappropriateOperationForState
                     }
-                    let handler = CallerHandler(loop: loop.value, isOnUnixSocket: true)
-                    try channel.pipeline.syncOperations.addHandler(handler)
+                    try loop.value.admit(channel, speaksTLS: false) {
+                        let handler = CallerHandler(loop: loop.value, isOnUnixSocket: true)
+                        try channel.pipeline.syncOperations.addHandler(handler)
+                    }
                 }
             }
             .withBoundSocket(socket).get()
@@ -145,16 +148,19 @@ package final class ProxyServer: Sendable {
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(.reusePort), value: 1)
+            .serverChannelInitializer(Admission.pausesWhenExhausted)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    if let tls { try pipeline.addHandler(tls.handler()) }
-                    try pipeline.addHandler(
-                        CallerHandler(loop: loop.value, isOnUnixSocket: false, isEncrypted: tls != nil)
-                    )
+                    try loop.value.admit(channel, speaksTLS: tls != nil) {
+                        let pipeline = channel.pipeline.syncOperations
+                        if let tls { try pipeline.addHandler(tls.handler()) }
+                        try pipeline.addHandler(
+                            CallerHandler(loop: loop.value, isOnUnixSocket: false, isEncrypted: tls != nil)
+                        )
+                    }
                 }
             }
     }
@@ -221,7 +227,10 @@ package final class ProxyServer: Sendable {
     }
 
     /// Requests that wait for passes now.
-    package var waiterCount: Int { self.waiterLimit.taken }
+    package var waiterCount: Int { self.limits.waiters.taken }
+
+    /// Bytes of bodies that are kept now, to be sent or sent again.
+    package var keptBytes: Int { self.limits.replayMemory.taken }
 
     /// Whoever gives passes may outlive the loops.
     private func ifLoopsRun(_ give: () -> Void) {

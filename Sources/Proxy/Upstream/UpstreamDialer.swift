@@ -123,6 +123,10 @@ package struct UpstreamDialer: Sendable {
 extension GatewayError {
     /// Why there is no connection to an upstream.
     package init(dialling error: any Error) {
+        guard !error.isExhaustion else {
+            self.init(.overloaded, "the system has no descriptor, port or memory for another connection")
+            return
+        }
         let reason =
             switch error {
             case is NIOSSLExtraError,

@@ -192,15 +192,15 @@ extension UpstreamHandler {
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
-    /// A connection that turns out to be dead at its first write ends within this call: nothing has gone then.
+    /// Whatever becomes of it, a part of the request may have gone from here on.
     func flush(on loop: GatewayLoop) {
+        self.hasFlushed = true
         // It may come back here by the channel's end, so nothing of the loop is held meanwhile.
         if let bytes = self.outbox.take(&loop.requestHeads) {
             self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
         } else {
             self.context?.flush()
         }
-        self.hasFlushed = true
     }
 
     /// The answer whose head has just come waits for a decision.
@@ -286,9 +286,15 @@ extension UpstreamHandler {
         self.state = .tunnelling
     }
 
-    /// The caller has ended its side: the upstream is told behind what was written, and still heard.
+    /// The caller has ended its side: the upstream is told behind what was written, and still heard. As with
+    /// ``CallerHandler/endOutput()``, the end waits for what goes before it.
     func endOutput() {
-        self.context?.close(mode: .output, promise: nil)
+        guard let context = self.context else { return }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
+        written.futureResult.assumeIsolated().whenComplete { _ in
+            self.context?.close(mode: .output, promise: nil)
+        }
     }
 
     /// Both sides have ended: the connection does behind what was written, or when that takes longer than `limit`.

@@ -13,7 +13,11 @@ final class UpstreamPool {
     private unowned let loop: GatewayLoop
     private var idle: [UpstreamHandler] = []
     /// Connections that have joined and are not gone, and those being dialled.
-    private(set) var count = 0
+    private(set) var count = 0 {
+        didSet { self.loop.limits.upstreams.take(self.count - oldValue) }
+    }
+    /// Each caller's connection has one request at most, so that the limit on those is also one on this; those who left
+    /// are gone with the next sweep.
     private var waiting = CircularBuffer<Place>()
     /// ``serveWaiting()`` is under way.
     private var isServing = false
@@ -99,6 +103,8 @@ final class UpstreamPool {
 
     private func dial(for place: Place) {
         self.count += 1
+        // Idle connections are a convenience; a request is never refused for their sake.
+        if self.loop.limits.upstreams.isOver { self.loop.closeIdlest() }
         place.exchange.dialling()
         let bound = NIOLoopBound((pool: self, place: place), eventLoop: self.loop.eventLoop)
         self.dialer.dial().assumeIsolated()
@@ -125,6 +131,8 @@ final class UpstreamPool {
 
     private func dialFailed(_ error: any Error, for place: Place) {
         self.count -= 1
+        // What nobody uses is what the next one may need.
+        if error.isExhaustion { self.loop.closeIdlest() }
         if !place.isLeft { place.exchange.connectFailed(GatewayError(dialling: error)) }
         self.serveWaiting()
     }
@@ -167,7 +175,12 @@ final class UpstreamPool {
             let limit = min(Self.idleTimeout, upstream.idleTime ?? Self.idleTimeout)
             if self.tick.duration(since: upstream.idleSince) > limit { upstream.close() }
         }
+        // Another loop may need what this one has to spare.
+        while self.loop.limits.upstreams.isOver, let idlest = self.idle.first { idlest.close() }
     }
+
+    /// Of the connections that are idle, the one that has been so for the longest.
+    var idlest: UpstreamHandler? { self.idle.first }
 
     func closeIdle() {
         for upstream in self.idle { upstream.close() }

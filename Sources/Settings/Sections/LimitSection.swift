@@ -1,11 +1,12 @@
 /// The keys of `limits`.
 enum LimitKey: String, Vocabulary {
-    case head, field, fields, target, waiters
-
-    static let later = [
-        "connections", "connections_per_address", "replay_memory", "header_timeout", "handshake_timeout", "body_rate",
-        "idle_timeout",
-    ]
+    case head, field, fields, target, connections, waiters
+    case connectionsPerAddress = "connections_per_address"
+    case replayMemory = "replay_memory"
+    case headerTimeout = "header_timeout"
+    case handshakeTimeout = "handshake_timeout"
+    case bodyRate = "body_rate"
+    case idleTimeout = "idle_timeout"
 }
 
 extension LimitSettings {
@@ -16,6 +17,16 @@ extension LimitSettings {
         self.field = section.read(.field) { $0.size(in: sizes) } ?? 16 << 10
         self.fields = section.read(.fields) { $0.count(in: 1...10_000) } ?? 100
         self.target = section.read(.target) { $0.size(in: sizes) } ?? 8 << 10
+        self.connections = section.read(.connections) { $0.count(in: 1...1_000_000) } ?? 10_000
+        self.connectionsPerAddress = section.read(.connectionsPerAddress) { $0.count(in: 0...1_000_000) } ?? 0
         self.waiters = section.read(.waiters) { $0.count(in: 1...1_000_000) } ?? 10_000
+        self.replayMemory = section.read(.replayMemory) { $0.size(in: 0...(64 << 30)) } ?? 64 << 20
+        // Whoever needs more than that to say what it wants holds a place for nothing.
+        let beginnings = Duration.milliseconds(100)...(.minutes(10))
+        self.headerTimeout = section.read(.headerTimeout) { $0.duration(in: beginnings) } ?? .seconds(10)
+        self.handshakeTimeout = section.read(.handshakeTimeout) { $0.duration(in: beginnings) } ?? .seconds(10)
+        self.bodyRate = section.read(.bodyRate) { $0.size(in: 0...(1 << 20)) } ?? 1 << 10
+        self.idleTimeout =
+            section.read(.idleTimeout) { $0.duration(in: .milliseconds(100)...(.hours(24))) } ?? .minutes(1)
     }
 }

@@ -7,6 +7,20 @@ package struct LimitSettings: Equatable, Sendable {
     package let fields: Int
     /// The request target, in bytes.
     package let target: Int
+    /// Callers' connections at once.
+    package let connections: Int
+    /// Those of one address; 0: any number.
+    package let connectionsPerAddress: Int
     /// Requests that may wait for refreshes at once.
     package let waiters: Int
+    /// Bodies that are kept so that they can be sent again, all together and in bytes.
+    package let replayMemory: Int
+    /// From a head's first byte to its last.
+    package let headerTimeout: Duration
+    /// From a connection's beginning to the end of its TLS handshake.
+    package let handshakeTimeout: Duration
+    /// The least that a body comes at, in bytes per second; 0: any pace.
+    package let bodyRate: Int
+    /// For a connection without a request.
+    package let idleTimeout: Duration
 }

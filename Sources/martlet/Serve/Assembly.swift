@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import Listening
+internal import LocalFiles
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -58,8 +59,9 @@ enum Assembly {
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
         let passes = EnginePasses()
+        let budget = Self.budget(settings)
         let proxy = await ProxyServer(
-            try ProxyPlan(settings, eventLoops: EventLoopCount.standard),
+            try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard),
             passes: passes,
             accessLog: settings.log.access ? log : nil,
             logger: logger
@@ -84,9 +86,17 @@ enum Assembly {
             engine: engine,
             counts: metrics
         )
+        let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
         let admin: AdminServer
         do throws(CommandFailure) {
-            admin = try await Self.listen(settings.admin, claim, engine: engine, monitor: monitor, logger: logger)
+            admin = try await Self.listen(
+                settings.admin,
+                claim,
+                engine: engine,
+                monitor: monitor,
+                limits: limits,
+                logger: logger
+            )
         } catch {
             _ = await proxy.shutDown(grace: .zero)
             throw error
@@ -98,6 +108,7 @@ enum Assembly {
                 claim,
                 engine: engine,
                 monitor: monitor,
+                limits: limits,
                 logger: logger
             )
         } catch {
@@ -107,6 +118,7 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
+        Self.report(budget, wanted: settings.limits.connections, logger: logger)
         return RunningGateway(
             callers: zip(callers, settings.listeners).map { address, listener in
                 address.hasPrefix("unix:") ? address : "\(listener.tls == nil ? "http" : "https")://\(address)"
@@ -119,6 +131,29 @@ enum Assembly {
             closeStore: store.close,
             grace: settings.shutdownGrace,
             logger: logger
+        )
+    }
+
+    /// What callers and operators get of the descriptors that the process may hold.
+    private static func budget(_ settings: GatewaySettings) -> DescriptorBudget {
+        DescriptorBudget(
+            wanted: settings.limits.connections,
+            limit: DescriptorLimit.current,
+            used: DescriptorLimit.used,
+            eventLoops: EventLoopCount.standard,
+            listeners: settings.listeners.count
+        )
+    }
+
+    /// Says so where the process can't hold what is configured.
+    private static func report(_ budget: DescriptorBudget, wanted: Int, logger: Logger) {
+        guard budget.connections < wanted else { return }
+        logger.warning(
+            "fewer connections are taken than limits.connections allows: the process may hold too few descriptors",
+            metadata: [
+                "connections.limit": "\(budget.connections)",
+                "descriptors.limit": "\(DescriptorLimit.current ?? 0)",
+            ]
         )
     }
 
@@ -225,6 +260,7 @@ enum Assembly {
         _ claim: PortClaim,
         engine: RefreshEngine,
         monitor: ProgramMonitor,
+        limits: AdminLimits,
         logger: Logger
     ) async throws(CommandFailure) -> AdminServer {
         let tokens: AdminTokens
@@ -240,7 +276,7 @@ enum Assembly {
                 monitor: monitor,
                 tokens: tokens,
                 claim: claim,
-                limits: AdminLimits(stopGrace: .seconds(5)),
+                limits: limits,
                 logger: logger
             )
         } catch {
@@ -253,6 +289,7 @@ enum Assembly {
         _ claim: PortClaim,
         engine: RefreshEngine,
         monitor: ProgramMonitor,
+        limits: AdminLimits,
         logger: Logger
     ) async throws(CommandFailure) -> AdminServer? {
         guard let settings else { return nil }
@@ -262,7 +299,7 @@ enum Assembly {
                 engine: engine,
                 monitor: monitor,
                 claim: claim,
-                limits: AdminLimits(stopGrace: .seconds(5)),
+                limits: limits,
                 logger: logger
             )
         } catch {

@@ -4,7 +4,9 @@ internal import Settings
 
 extension ProxyPlan {
     /// What the configuration says of listeners, routes and limits, as the data path takes it.
-    init(_ settings: GatewaySettings, eventLoops: Int) throws(CommandFailure) {
+    ///
+    /// - Parameter connections: of callers at once; what the process can hold may be less than what is configured.
+    init(_ settings: GatewaySettings, connections: Int, eventLoops: Int) throws(CommandFailure) {
         var made: [UpstreamTLS] = []
         var routes: [RoutePlan] = []
         for route in settings.routes { routes.append(try RoutePlan(route, &made)) }
@@ -20,6 +22,15 @@ extension ProxyPlan {
                 fields: settings.limits.fields,
                 target: settings.limits.target
             ),
+            callerTimeouts: CallerTimeouts(
+                head: settings.limits.headerTimeout,
+                idle: settings.limits.idleTimeout,
+                handshake: settings.limits.handshakeTimeout,
+                bodyRate: settings.limits.bodyRate
+            ),
+            connections: connections,
+            connectionsPerAddress: settings.limits.connectionsPerAddress,
+            replayMemory: settings.limits.replayMemory,
             waiters: settings.limits.waiters,
             eventLoops: eventLoops
         )

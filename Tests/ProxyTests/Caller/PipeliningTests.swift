@@ -73,6 +73,20 @@ import Testing
         }
     }
 
+    @Test func `a head may be as long as it is allowed to be, in whatever pieces it comes`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            let line = "X-Long: \(String(repeating: "a", count: 8_000))\r\n"
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n")
+            for _ in 1...4 {
+                try await caller.send(line)
+                try await rig.settle()
+            }
+            try await caller.send("\r\n")
+            #expect(try await rig.upstream.accept().head().all("X-Long").count == 4)
+        }
+    }
+
     @Test func `a second request goes when the first one's pass comes late`() async throws {
         try await withRig(Rig.Setup(pass: nil)) { rig in
             let caller = try await rig.caller()

@@ -144,16 +144,16 @@ import Testing
         Row(expecting, .answered(isDeadToken: false, isRepeatable: true), "pass", .answering),
         Row(expecting, .answered(isDeadToken: true, isRepeatable: true), "hold", .judging),
         Row(expecting, .answered(isDeadToken: true, isRepeatable: false), "passAndRefresh", .answering),
-        Row(expecting, .expectationRefused(isRepeatable: true), "sendAgain", .connecting),
-        Row(expecting, .expectationRefused(isRepeatable: false), "pass", .answering),
+        Row(expecting, .expectationRefused(isKept: true), "sendAgain", .connecting),
+        Row(expecting, .expectationRefused(isKept: false), "pass", .answering),
         Row(
-            expecting + [.expectationRefused(isRepeatable: true), .sentExpecting(onReused: false)],
-            .expectationRefused(isRepeatable: true),
+            expecting + [.expectationRefused(isKept: true), .sentExpecting(onReused: false)],
+            .expectationRefused(isKept: true),
             "pass",
             .answering
         ),
-        Row(expecting + [.continued], .expectationRefused(isRepeatable: true), "pass", .answering),
-        Row(sending, .expectationRefused(isRepeatable: true), "pass", .answering),
+        Row(expecting + [.continued], .expectationRefused(isKept: true), "pass", .answering),
+        Row(sending, .expectationRefused(isKept: true), "pass", .answering),
     ]
 
     static let losses: [Row] = [

@@ -179,6 +179,23 @@ import TokenModel
         }
     }
 
+    @Test func `417 behind a 103 brings the request again too`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(true))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            try await first.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+            #expect(try await caller.head().status == 103)
+            try await first.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            let second = try await rig.upstream.accept()
+            let request = try await second.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.body == Self.body)
+            try await second.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
     @Test func `a 417 that nothing of the gateway's has caused is the caller's`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))")

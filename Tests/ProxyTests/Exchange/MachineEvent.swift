@@ -12,7 +12,7 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     case sentExpecting(onReused: Bool)
     case continued
     case answered(isDeadToken: Bool, isRepeatable: Bool)
-    case expectationRefused(isRepeatable: Bool)
+    case expectationRefused(isKept: Bool)
     case examined
     case lost(mayRepeat: Bool)
     case ended
@@ -28,8 +28,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         .lapsed, .sent(onReused: true), .sent(onReused: false), .answered(isDeadToken: true, isRepeatable: true),
         .answered(isDeadToken: true, isRepeatable: false), .answered(isDeadToken: false, isRepeatable: true),
         .answered(isDeadToken: false, isRepeatable: false), .sentExpecting(onReused: true),
-        .sentExpecting(onReused: false), .continued, .expectationRefused(isRepeatable: true),
-        .expectationRefused(isRepeatable: false), .examined, .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
+        .sentExpecting(onReused: false), .continued, .expectationRefused(isKept: true),
+        .expectationRefused(isKept: false), .examined, .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
         .switched, .tunnelEnded(.caller), .tunnelEnded(.upstream), .upstreamFailed, .abandoned,
     ]
 
@@ -47,8 +47,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .sent(let isReused): "\(machine.sent(onReused: isReused))"
         case .sentExpecting(let isReused): "\(machine.sent(onReused: isReused, expects: true))"
         case .continued: "\(machine.continued())"
-        case .expectationRefused(let isRepeatable):
-            "\(machine.answered(.init(isDeadToken: false, isRepeatable: isRepeatable, refusesExpectation: true)))"
+        case .expectationRefused(let isKept):
+            "\(machine.answered(.init(isDeadToken: false, isRepeatable: false, refusesExpectation: isKept)))"
         case .examined: "\(machine.examined())"
         case .answered(let isDeadToken, let isRepeatable):
             "\(machine.answered(.init(isDeadToken: isDeadToken, isRepeatable: isRepeatable)))"
@@ -88,7 +88,7 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .sentExpecting(let isReused):
             isReused ? "sent on a reused connection, asking" : "sent on a new connection, asking"
         case .continued: "go on"
-        case .expectationRefused(let isRepeatable): isRepeatable ? "417" : "417, not repeatable"
+        case .expectationRefused(let isKept): isKept ? "417" : "417, body not kept"
         case .examined: "an answer to look at"
         case .answered(let isDead, let isRepeatable):
             (isDead ? "dead token" : "answer") + (isRepeatable ? ", repeatable" : ", not repeatable")

@@ -77,6 +77,53 @@ import TokenModel
         }
     }
 
+    @Test(arguments: ["leaves", "is answered"])
+    func `I14_ the place of one who waits no more is another's at once, not when the answer comes`(end: String)
+        async throws
+    {
+        var setup = Rig.Setup(waiters: 1, pass: nil)
+        if end == "is answered" { setup.passTimeout = .milliseconds(300) }
+        try await withRig(setup) { rig in
+            var questions: [ScriptedPasses.Question] = []
+            for number in 1...5 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
+                if number == 1 { questions.append(try await rig.passes.questions.next("question")) }
+                if end == "leaves" {
+                    try await eventually("it to wait") { rig.server.waiterCount == 1 }
+                    caller.close()
+                } else {
+                    #expect(try await caller.answer().body.contains("refresh_failed"))
+                }
+                try await eventually("its place to be free") { rig.server.waiterCount == 0 }
+            }
+            // All shared one question, and its answer finds nobody.
+            #expect(rig.passes.questions.total == 1)
+            rig.install(.sample())
+            for question in questions { question.answer(.success(.sample())) }
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/last HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await rig.upstream.accept().head().request == "GET /v2/last")
+            #expect(rig.server.waiterCount == 0)
+        }
+    }
+
+    @Test func `a connection that waits, gives up and waits again takes one place, and gets one answer`() async throws {
+        try await withRig(Rig.Setup(waiters: 1, passTimeout: .milliseconds(600), pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            #expect(try await caller.answer().body.contains("refresh_failed"))
+            try await caller.send("GET /acme/second HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await eventually("it to wait") { rig.server.waiterCount == 1 }
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            #expect(try await rig.upstream.accept().head().request == "GET /v2/second")
+            #expect(rig.server.waiterCount == 0)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
     @Test func `a parked request takes no more of its body than the replay limit and a read`() async throws {
         try await withRig(Rig.Setup(pass: nil)) { rig in
             let caller = try await rig.caller()

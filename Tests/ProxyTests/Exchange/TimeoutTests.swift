@@ -156,6 +156,10 @@ import TokenModel
             let silent = try await rig.caller()
             let halting = try await rig.caller()
             try await halting.send("GET /acme/ HT")
+            let answer = try await halting.answer()
+            #expect(answer.head.status == 408)
+            #expect(answer.head["Connection"] == "close")
+            #expect(answer.body.contains("body_timeout"))
             #expect(try await halting.ending() == .clean)
             #expect(try await silent.ending() == .clean)
 
@@ -163,6 +167,22 @@ import TokenModel
             try await served.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await served.answer().head.status == 404)
             #expect(try await served.ending() == .clean)
+        }
+    }
+
+    @Test func `a head that comes a byte now and then is not waited for longer than another`() async throws {
+        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: .milliseconds(1_000)))
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            let dripping = Task {
+                for byte in "GET /acme/\(String(repeating: "a", count: 1_000))" {
+                    try await caller.send(String(byte))
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+            }
+            #expect(try await caller.answer().head.status == 408)
+            dripping.cancel()
+            _ = try? await dripping.value
         }
     }
 

@@ -158,12 +158,3 @@ import TokenModel
         #expect(String(buffer: injection.line(for: .sample())) == line)
     }
 }
-
-@Suite struct WaiterLimitTests {
-    @Test func `as many as there are places get in, and a place given back is taken again`() {
-        let limit = WaiterLimit(2)
-        #expect([limit.enter(), limit.enter(), limit.enter(), limit.enter()] == [true, true, false, false])
-        limit.leave(1)
-        #expect([limit.enter(), limit.enter()] == [true, false])
-    }
-}

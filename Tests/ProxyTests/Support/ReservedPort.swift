@@ -1,3 +1,5 @@
+import NIOCore
+
 #if canImport(Glibc)
     import Glibc
 #endif
@@ -8,25 +10,21 @@ final class ReservedPort: Sendable {
     private let socket: CInt
 
     init() throws {
-        self.socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-        var address = Self.address(0)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let socket = self.socket
-        let result = unsafe withUnsafeMutablePointer(to: &address) { address in
-            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe bind(socket, address, size) == 0 && getsockname(socket, address, &size) == 0
-            }
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        self.socket = socket
+        let bound = unsafe try Self.address(0).withSockAddr { unsafe bind(socket, $0, socklen_t($1)) }
+        var name = [UInt8](repeating: 0, count: 16)
+        var size = socklen_t(name.count)
+        let named = unsafe name.withUnsafeMutableBytes { bytes in
+            unsafe bytes.withMemoryRebound(to: sockaddr.self) { unsafe getsockname(socket, $0.baseAddress, &size) }
         }
-        guard result else { throw WrongBytes("no port to be had") }
-        self.number = Int(UInt16(bigEndian: address.sin_port))
+        guard bound == 0, named == 0 else { throw WrongBytes("no port to be had") }
+        // Where ip(7) has it: the fields of the system's type belong to another module whenever that was read before.
+        self.number = Int(name[2]) << 8 | Int(name[3])
     }
 
-    private static func address(_ port: Int) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        address.sin_port = UInt16(port).bigEndian
-        return address
+    private static func address(_ port: Int) throws -> SocketAddress {
+        try SocketAddress(ipAddress: "127.0.0.1", port: port)
     }
 
     /// From here on connections are neither refused nor taken: the kernel lets them wait.
@@ -34,14 +32,10 @@ final class ReservedPort: Sendable {
     /// - Returns: connections to keep until the test is over; they take all places that the kernel has.
     func stall() throws -> [CInt] {
         guard listen(self.socket, 0) == 0 else { throw WrongBytes("it does not listen") }
+        let address = try Self.address(self.number)
         return (0..<4).map { _ in
             let filler = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue) | O_NONBLOCK, 0)
-            var address = Self.address(self.number)
-            unsafe withUnsafeMutablePointer(to: &address) { address in
-                unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    _ = unsafe connect(filler, address, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
+            _ = unsafe address.withSockAddr { unsafe connect(filler, $0, socklen_t($1)) }
             return filler
         }
     }

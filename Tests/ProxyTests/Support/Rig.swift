@@ -39,6 +39,8 @@ struct Rig: Sendable {
         var log: HeardLog?
         /// Where it listens besides a port of this machine.
         var unixSocket: String?
+        /// Changes other limits of the plan.
+        var limits: (inout ProxyPlan) -> Void = { _ in }
     }
 
     /// Makes `a` a host of the gateway's own, so that requests may name it. Nothing matches it.
@@ -103,17 +105,19 @@ func withRig<Result>(
         clientAuthority: setup.clientAuthority
     )
     let passes = ScriptedPasses()
+    var plan = ProxyPlan(
+        listeners: [.init(host: "127.0.0.1", port: 0, tls: setup.tls)]
+            + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
+        routes: Rig.routes(setup, upstream.port),
+        callers: setup.callers,
+        callerTimeouts: setup.callerTimeouts,
+        waiters: setup.waiters,
+        passTimeout: setup.passTimeout,
+        eventLoops: setup.eventLoops
+    )
+    setup.limits(&plan)
     let server = await ProxyServer(
-        ProxyPlan(
-            listeners: [.init(host: "127.0.0.1", port: 0, tls: setup.tls)]
-                + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
-            routes: Rig.routes(setup, upstream.port),
-            callers: setup.callers,
-            callerTimeouts: setup.callerTimeouts,
-            waiters: setup.waiters,
-            passTimeout: setup.passTimeout,
-            eventLoops: setup.eventLoops
-        ),
+        plan,
         passes: passes,
         accessLog: setup.accessLog,
         logger: (setup.log ?? HeardLog()).logger

@@ -1,4 +1,5 @@
 import Proxy
+import Telemetry
 import Testing
 
 @Suite struct UpstreamPoolTests {
@@ -164,6 +165,63 @@ import Testing
             try await waiting.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstreams[0].head().request == "GET /v2/next")
         }
+    }
+
+    @Test func `those whom one pass releases may wait longer for their turn than others`() async throws {
+        var setup = Rig.Setup.route { plan in
+            plan.maxConnections = 1
+            plan.timeouts.connect = .milliseconds(300)
+        }
+        setup.pass = nil
+        try await withRig(setup) { rig in
+            var callers: [Peer] = []
+            for _ in 1...3 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                callers.append(caller)
+            }
+            let question = try await rig.passes.questions.next("question")
+            try await rig.settle()
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            // One that comes now finds a queue that is too long for it.
+            let late = try await rig.caller()
+            try await late.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await late.answer().body.contains("overloaded"))
+            try await upstream.send(Self.ok)
+            for _ in 1...2 {
+                _ = try await upstream.head()
+                try await upstream.send(Self.ok)
+            }
+            for caller in callers { #expect(try await caller.answer().body == "ok") }
+        }
+    }
+
+    @Test func `idle connections give way where there are as many as may be`() async throws {
+        // Two upstreams, each with a pool of its own.
+        let other = try await Upstream.start()
+        var setup = Rig.Setup { port in
+            [.sample(port: port), .sample(port: other.port) { $0.path = "/other/" }]
+        }
+        setup.limits = { $0.connections = 2 }
+        try await withRig(setup) { rig in
+            let (callers, upstreams) = try await self.busy(rig, 2)
+            for (caller, upstream) in zip(callers, upstreams) {
+                try await upstream.send(Self.ok)
+                _ = try await caller.answer()
+            }
+            // Both connections are idle; a third takes the place of the one that has been so for longer.
+            try await callers[0].send("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let third = try await other.accept()
+            _ = try await third.head()
+            _ = try await upstreams[0].rest()
+            try await third.send(Self.ok)
+            #expect(try await callers[0].answer().body == "ok")
+            #expect(await rig.server.traffic().upstreamConnections == 2)
+        }
+        try await other.stop()
     }
 
     @Test func `a connection whose request has gone while it was dialled serves the next`() async throws {

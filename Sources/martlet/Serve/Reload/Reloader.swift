@@ -53,7 +53,11 @@ struct Reloader: Sendable {
         }
         let plan: ProxyPlan
         do throws(CommandFailure) {
-            plan = try ProxyPlan(settings, eventLoops: EventLoopCount.standard)
+            plan = try ProxyPlan(
+                settings,
+                connections: settings.limits.connections,
+                eventLoops: EventLoopCount.standard
+            )
         } catch {
             throw Refusal(news: .certificateUnusable, reasons: [error.message])
         }

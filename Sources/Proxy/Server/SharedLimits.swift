@@ -1,0 +1,24 @@
+/// What all event loops of a gateway share of things there are only so many of.
+final class SharedLimits: Sendable {
+    /// Connections that are told at once that there is no place for them; one more is closed without a word.
+    static let turnedAway = 32
+
+    /// Callers' connections.
+    let connections: SharedLimit
+    let addresses: AddressLimit
+    let turnedAway = SharedLimit(SharedLimits.turnedAway)
+    /// Upstream connections, with those that are being made. A request is never refused one for this: it is idle ones that go.
+    let upstreams: SharedLimit
+    /// Requests that wait for passes.
+    let waiters: SharedLimit
+    /// Bytes of bodies that are kept so that they can be sent, or sent again.
+    let replayMemory: SharedLimit
+
+    init(_ plan: ProxyPlan) {
+        self.connections = SharedLimit(plan.connections)
+        self.addresses = AddressLimit(plan.connectionsPerAddress)
+        self.upstreams = SharedLimit(plan.connections)
+        self.waiters = SharedLimit(plan.waiters)
+        self.replayMemory = SharedLimit(plan.replayMemory)
+    }
+}

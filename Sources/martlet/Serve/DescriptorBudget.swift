@@ -1,0 +1,35 @@
+/// Who gets how many of the file descriptors that the process may hold.
+///
+/// Callers come in any number, so they are the ones who must not get them all: the store, providers and operators need some
+/// when there are none left for one caller more. So does the runtime: Dispatch reads files of `/proc` to count its
+/// threads, and ends the process where it can't open one.
+package struct DescriptorBudget: Equatable, Sendable {
+    /// Callers' connections at once.
+    package let connections: Int
+    /// An operators' listener's connections at once.
+    package let operators: Int
+
+    /// - Parameters:
+    ///   - wanted: callers' connections that are configured.
+    ///   - limit: descriptors that the process may hold; `nil` where that is not known.
+    ///   - used: those it holds before it listens.
+    ///   - eventLoops: of callers; each needs a few for itself.
+    ///   - listeners: addresses of callers.
+    package init(wanted: Int, limit: Int?, used: Int, eventLoops: Int, listeners: Int) {
+        guard let limit else {
+            self.connections = wanted
+            self.operators = Self.mostOperators
+            return
+        }
+        // A selector, its wake-up and its timer; and a listening socket per address. Two more loops are the operators'.
+        let house = used + eventLoops * (3 + listeners) + 2 * 4
+        // A quarter for each of: operators, metrics, providers with their names' lookups, and connections turned away or
+        // just being made.
+        let reserve = min(max(limit / 8, 64), 4 * Self.mostOperators)
+        self.operators = min(reserve / 4, Self.mostOperators)
+        // Each may need another one to an upstream.
+        self.connections = min(wanted, max((limit - house - reserve) / 2, 1))
+    }
+
+    private static let mostOperators = 512
+}

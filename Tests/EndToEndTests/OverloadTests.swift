@@ -1,0 +1,99 @@
+import Foundation
+import TestKit
+import Testing
+
+/// More callers than there is room for.
+@Suite struct OverloadTests {
+    /// A gateway that may hold few descriptors, and what it takes to speak with it.
+    private struct Cramped {
+        let program: Program
+        let callers: String
+        let admin: String
+        let metrics: String
+        let directory: TemporaryDirectory
+
+        init(_ mock: Mock, descriptors: Int, in directory: TemporaryDirectory) async throws {
+            self.directory = directory
+            try Gateway.configure(mock.address, in: directory, more: "limits: { header_timeout: 10m }")
+            self.program = try Program(
+                "/bin/sh",
+                [
+                    "-c", "ulimit -n \(descriptors) && exec \"$0\" serve --config martlet.yaml",
+                    Program.path(of: "martlet"),
+                ],
+                in: directory
+            )
+            self.callers = try await self.program.address(behind: "callers: ")
+            self.admin = try await self.program.address(behind: "admin: ")
+            self.metrics = try await self.program.address(behind: "metrics: ")
+            let imported = try await self.martlet("accounts", "import", "alice", input: try await mock.grant("alice"))
+            try #require(imported.exitCode == 0, "\(imported.errors)")
+        }
+
+        func martlet(_ arguments: String..., input: String? = nil) async throws -> Program.Outcome {
+            try await Program.run(
+                "martlet",
+                arguments + [
+                    "--admin", self.admin, "--admin-token-file", self.directory.path(of: "state/admin.token"),
+                ],
+                in: self.directory,
+                input: input
+            )
+        }
+
+        /// The status that curl gets, or nothing.
+        func status(_ url: String) async throws -> String {
+            try await Program.run(
+                "/usr/bin/curl",
+                ["-q", "--noproxy", "*", "-sS", "--max-time", "20", "-o", "/dev/null", "-w", "%{http_code}", url],
+                in: self.directory
+            ).output
+        }
+
+        /// Descriptors it holds.
+        var descriptors: Int {
+            (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.program.id)/fd").count) ?? 0
+        }
+    }
+
+    @Test
+    func
+        `a thousand connections to a gateway with 256 descriptors are shed, and operators and later callers are served`()
+        async throws
+    {
+        // Given a gateway that says that it can't hold what is configured
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Cramped(mock, descriptors: 256, in: directory)
+        #expect(gateway.program.complaints.contains("too few descriptors"))
+
+        // When a thousand come, and begin a request
+        let crowd = try Crowd(1_000, to: gateway.callers)
+        crowd.send("GET /acme/echo HTTP/1.1\r\nHost: localhost\r\n")
+
+        // Then each has a place, is told that there is none, or is closed; and descriptors are left
+        try await eventually("all but those with a place to be shed") {
+            crowd.peek().count { $0 == "" } <= 100
+        }
+        let heard = crowd.peek()
+        #expect(heard.count { $0 == "" } >= 32)
+        #expect(heard.contains { $0?.hasPrefix("HTTP/1.1 503 ") == true })
+        #expect(gateway.descriptors < 256 - 32)
+
+        // And operators get through, and refreshes
+        #expect(try await gateway.status("\(gateway.admin)/healthz") == "200")
+        #expect(try await gateway.status("\(gateway.metrics)/metrics") == "200")
+        let refreshed = try await gateway.martlet("accounts", "refresh", "alice")
+        #expect(refreshed.exitCode == 0, "\(refreshed.errors)")
+        // Those of the crowd that were told so are heard out first.
+        try await eventually("another caller to be told that there is no place") {
+            try await gateway.status("\(gateway.callers)/acme/echo") == "503"
+        }
+
+        // And when they leave, there is room again
+        crowd.leave()
+        try await eventually("a place for another caller") {
+            try await gateway.status("\(gateway.callers)/acme/echo") == "200"
+        }
+    }
+}

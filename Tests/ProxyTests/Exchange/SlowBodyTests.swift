@@ -1,0 +1,66 @@
+import NIOCore
+import Proxy
+import Testing
+
+@Suite struct SlowBodyTests {
+    /// Bodies must come at 10,000 bytes a second after half a second.
+    private static let timeouts = CallerTimeouts(bodyRate: 10_000, bodyGrace: .milliseconds(500))
+
+    /// Sends bytes of a body ten times a second, until the connection is gone or it is cancelled.
+    private func drip(_ caller: Peer, _ piece: String) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled, (try? await caller.send(piece)) != nil {
+                try? await Task.sleep(for: .milliseconds(100))
+            }
+        }
+    }
+
+    @Test(arguments: [("Content-Length: 1000000", "a"), ("Transfer-Encoding: chunked", "1\r\na\r\n")])
+    func `a body that drips is answered with 408, and its upstream connection ends`(
+        framing: String,
+        piece: String
+    ) async throws {
+        try await withRig(Rig.Setup(callerTimeouts: Self.timeouts)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(framing)\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            let dripping = self.drip(caller, piece)
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 408)
+            #expect(answer.head["Connection"] == "close")
+            #expect(answer.body.contains("body_timeout"))
+            _ = try await upstream.rest()
+            dripping.cancel()
+            await dripping.value
+        }
+    }
+
+    @Test func `a body that nobody takes on may stand still`() async throws {
+        try await withRig(Rig.Setup(callerTimeouts: Self.timeouts)) { rig in
+            let caller = try await rig.caller()
+            let size = 64 << 20
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: \(size)\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
+            let taken = try await caller.sendUntilStalled(piece, limit: size)
+            // For far longer than a body that drips is borne with.
+            for _ in 1...12 { try await Task.sleep(for: Tick.period) }
+            #expect(try await upstream.bytes(taken).readableBytes == taken)
+            _ = try await upstream.bytes(piece.readableBytes)
+        }
+    }
+
+    @Test func `a request that waits for a pass is not hurried`() async throws {
+        try await withRig(Rig.Setup(callerTimeouts: Self.timeouts, pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+            let question = try await rig.passes.questions.next("question")
+            for _ in 1...6 { try await Task.sleep(for: Tick.period) }
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            try await caller.send("b")
+            #expect(try await rig.upstream.accept().request().body == "ab")
+        }
+    }
+}

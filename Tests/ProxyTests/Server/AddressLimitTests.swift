@@ -1,0 +1,42 @@
+import NIOCore
+import Proxy
+import Testing
+
+@Suite struct AddressLimitTests {
+    private func address(_ text: String) throws -> CallerNetwork? {
+        CallerNetwork(try SocketAddress(ipAddress: text, port: 1))
+    }
+
+    @Test(arguments: [
+        ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.2", false),
+        ("2001:db8::1", "2001:db8::ffff:1", true), ("2001:db8::1", "2001:db8:0:1::1", false),
+        ("::ffff:192.0.2.1", "192.0.2.1", true), ("::ffff:192.0.2.1", "::ffff:192.0.2.2", false),
+        ("::1", "0.0.0.0", false),
+    ])
+    func `one caller is an IPv4 address or the first half of an IPv6 one`(one: String, other: String, isSame: Bool)
+        throws
+    {
+        let (first, second) = (try self.address(one), try self.address(other))
+        #expect((first == second) == isSame)
+    }
+
+    @Test func `a Unix socket has no address to count by`() throws {
+        #expect(CallerNetwork(try SocketAddress(unixDomainSocketPath: "/x")) == nil)
+    }
+
+    @Test func `each address has its own places, and one that has left is forgotten`() throws {
+        let limit = AddressLimit(2)
+        let one = try #require(try self.address("192.0.2.1"))
+        let other = try #require(try self.address("192.0.2.2"))
+        #expect([limit.enter(one), limit.enter(one), limit.enter(one)] == [true, true, false])
+        #expect(limit.enter(other))
+        limit.leave(one)
+        #expect([limit.enter(one), limit.enter(one)] == [true, false])
+        for address in [one, one, other] { limit.leave(address) }
+        #expect(limit.count == 0)
+    }
+
+    @Test func `without a limit nobody counts`() {
+        #expect(!AddressLimit(0).isSet)
+    }
+}

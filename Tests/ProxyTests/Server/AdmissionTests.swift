@@ -1,0 +1,153 @@
+import Foundation
+import NIOCore
+import Proxy
+import Telemetry
+import Testing
+
+@Suite struct AdmissionTests {
+    private func setup(eventLoops: Int = 1, _ limits: @escaping (inout ProxyPlan) -> Void) -> Rig.Setup {
+        var setup = Rig.Setup(eventLoops: eventLoops)
+        setup.limits = limits
+        return setup
+    }
+
+    /// Callers that the gateway serves: each has had an answer.
+    private func served(_ count: Int, _ rig: Rig) async throws -> [Peer] {
+        var callers: [Peer] = []
+        for _ in 1...count {
+            let caller = try await rig.caller()
+            try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await caller.answer().head.status == 404)
+            callers.append(caller)
+        }
+        return callers
+    }
+
+    private func expectTurnedAway(_ caller: Peer) async throws {
+        let answer = try await caller.answer()
+        #expect(answer.head.status == 503)
+        #expect(answer.head["Retry-After"] == "1")
+        #expect(answer.head["Connection"] == "close")
+        #expect(answer.body.contains("\"urn:martlet:error:overloaded\""))
+        #expect(try await caller.ending() == .clean)
+    }
+
+    /// Tries until the gateway has a place again.
+    private func expectPlace(_ rig: Rig, _ connect: (Rig) async throws -> Peer = { try await $0.caller() }) async throws
+    {
+        try await eventually("a place for another connection") {
+            let caller = try await connect(rig)
+            defer { caller.close() }
+            try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            return try await caller.answer().head.status == 404
+        }
+    }
+
+    @Test(arguments: [1, 2])
+    func `one connection too many is told so, whichever loop it comes to, and those that are there are served`(
+        eventLoops: Int
+    ) async throws {
+        try await withRig(self.setup(eventLoops: eventLoops) { $0.connections = 3 }) { rig in
+            let callers = try await self.served(3, rig)
+            for _ in 1...5 {
+                let extra = try await rig.caller()
+                try await extra.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                try await self.expectTurnedAway(extra)
+            }
+            #expect(rig.upstream.connections == 0)
+            for caller in callers {
+                try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 404)
+            }
+            callers[1].close()
+            try await self.expectPlace(rig)
+        }
+    }
+
+    @Test func `a body that comes with the request does not cost it the answer, and HEAD gets none`() async throws {
+        try await withRig(self.setup { $0.connections = 1 }) { rig in
+            let callers = try await self.served(1, rig)
+            let upload = try await rig.caller()
+            try await upload.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n")
+            try await upload.send(ByteBuffer(repeating: 0x61, count: 500_000))
+            try await self.expectTurnedAway(upload)
+
+            let head = try await rig.caller()
+            try await head.send("HEAD /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await head.head().status == 503)
+            #expect(try await head.ending() == .clean)
+            callers[0].close()
+        }
+    }
+
+    @Test func `one that asks nothing is closed, and so are those beyond the few that are heard`() async throws {
+        try await withRig(self.setup { $0.connections = 1 }) { rig in
+            let callers = try await self.served(1, rig)
+            var silent: [Peer] = []
+            for _ in 1...60 { silent.append(try await rig.caller()) }
+            let late = try await rig.caller()
+            #expect(try await late.ending() == .clean)
+            for caller in silent { #expect(try await caller.ending() == .clean) }
+            // There is room to be heard again.
+            let heard = try await rig.caller()
+            try await heard.send("GET / HTTP/1.1\r\n")
+            try await self.expectTurnedAway(heard)
+            callers[0].close()
+            try await self.expectPlace(rig)
+        }
+    }
+
+    @Test func `those turned away are counted and logged as requests that no route matched`() async throws {
+        try await withRig(self.setup { $0.connections = 1 }) { rig in
+            let callers = try await self.served(1, rig)
+            let heard = try await rig.caller()
+            try await heard.send("GET / HTTP/1.1\r\n")
+            try await self.expectTurnedAway(heard)
+            let silent = try await rig.caller()
+            _ = try await silent.ending()
+            try await eventually("both to be counted") {
+                let counts = await rig.server.traffic().routes[0]
+                return counts[.serverError] == 1 && counts[.none] == 1 && counts[.callerError] == 1
+            }
+            callers[0].close()
+        }
+    }
+
+    @Test(arguments: [1, 2])
+    func `an address may have its share of connections, and gets a place back with each that ends`(
+        eventLoops: Int
+    ) async throws {
+        try await withRig(self.setup(eventLoops: eventLoops) { $0.connectionsPerAddress = 2 }) { rig in
+            let callers = try await self.served(2, rig)
+            let extra = try await rig.caller()
+            try await extra.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await self.expectTurnedAway(extra)
+            callers[0].close()
+            try await self.expectPlace(rig)
+        }
+    }
+
+    @Test func `a Unix socket's callers have no address, and count all the same`() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8)).sock")
+            .path
+        var setup = self.setup {
+            $0.connectionsPerAddress = 1
+            $0.connections = 4
+        }
+        setup.unixSocket = path
+        try await withRig(setup) { rig in
+            var callers: [Peer] = []
+            for _ in 1...4 {
+                let caller = try await Peer.connect(toSocket: path)
+                try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 404)
+                callers.append(caller)
+            }
+            let extra = try await Peer.connect(toSocket: path)
+            try await extra.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await self.expectTurnedAway(extra)
+            callers[0].close()
+            try await self.expectPlace(rig) { _ in try await Peer.connect(toSocket: path) }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Proxy
+import Testing
+
+@Suite struct SharedLimitTests {
+    @Test func `as many as there are places get in, and a place given back is taken again`() {
+        let limit = SharedLimit(2)
+        #expect([limit.enter(), limit.enter(), limit.enter(), limit.enter()] == [true, true, false, false])
+        limit.leave(1)
+        #expect([limit.enter(), limit.enter()] == [true, false])
+    }
+
+    @Test func `what can't be refused is counted past the limit`() {
+        let limit = SharedLimit(10)
+        limit.take(10)
+        #expect(limit.isFull && !limit.isOver)
+        limit.take(1)
+        #expect(limit.isOver)
+        #expect(!limit.enter())
+        #expect(limit.taken == 11)
+        limit.leave(11)
+        #expect(limit.enter(10))
+    }
+}
