@@ -5,7 +5,7 @@ internal import TokenStorage
 /// Finds out what other processes wrote, while somebody listens.
 ///
 /// SQLite has no way to be told. `PRAGMA data_version` costs a look at shared memory and changes with every commit of
-/// another connection; the keys are then found by their change numbers. Records that another process removed leave
+/// another connection, and ``LogWatch`` tells when not even that is worth it; the keys are then found by their change numbers. Records that another process removed leave
 /// nothing to find: no hint comes of them.
 final class ChangePoller: Sendable {
     private static let interval = Duration.milliseconds(25)
@@ -19,13 +19,17 @@ final class ChangePoller: Sendable {
     }
 
     private let connection: Connection
+    private let log: Mutex<LogWatch>
     private let broadcaster: ChangeBroadcaster
     private let position: Mutex<Position>
     private let polling = Mutex<Task<Void, Never>?>(nil)
 
-    /// - Parameter change: number of the last write before this poller's time.
-    init(_ connection: Connection, after change: Int64, announcingTo broadcaster: ChangeBroadcaster) {
+    /// - Parameters:
+    ///   - path: of the database.
+    ///   - change: number of the last write before this poller's time.
+    init(_ connection: Connection, at path: String, after change: Int64, announcingTo broadcaster: ChangeBroadcaster) {
         self.connection = connection
+        self.log = Mutex(LogWatch(path: path + "-wal"))
         self.broadcaster = broadcaster
         self.position = Mutex(Position(dataVersion: nil, change: change))
     }
@@ -60,6 +64,7 @@ final class ChangePoller: Sendable {
             return true
         }
         guard !isOver else { return false }
+        guard self.log.withLock({ $0.mayHaveChanged(at: .now) }) else { return true }
         let position = self.position.withLock { $0 }
         // A poll that failed is made up for by the next: the position stays.
         guard let found = try? await self.connection.run(.reading, { try Self.look($0, from: position) }) else {

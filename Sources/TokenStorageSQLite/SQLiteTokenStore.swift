@@ -54,7 +54,12 @@ package final class SQLiteTokenStore: TokenStore {
             return try Records.lastChange(database)
         }
         self.broadcaster = ChangeBroadcaster()
-        self.poller = ChangePoller(self.reader, after: lastChange, announcingTo: self.broadcaster)
+        self.poller = ChangePoller(
+            self.reader,
+            at: path,
+            after: lastChange,
+            announcingTo: self.broadcaster
+        )
         self.trimmer = LogTrimmer(self.writer)
     }
 
