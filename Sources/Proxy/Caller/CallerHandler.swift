@@ -134,7 +134,7 @@ final class CallerHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        self.exchange?.flush()
+        self.exchange?.flushSoon()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {

@@ -116,7 +116,19 @@ extension Exchange {
         self.isRequestEnded = true
     }
 
-    /// Hands what was written to the kernel: once per burst of reads.
+    /// Hands what was written to the kernel when the loop has gone through all that is there to be read now.
+    ///
+    /// Whoever is written to wakes up, answers, and goes to sleep again; to wake it costs more than to write. Writes that
+    /// follow each other closely find it awake. What fills a connection goes at once, so that reads need not stop for it.
+    func flushSoon() {
+        guard self.needsUpstreamFlush || self.needsCallerFlush else { return }
+        guard self.caller.isWritable, self.upstream?.isWritable != false else { return self.flush() }
+        guard !self.isFlushDue else { return }
+        self.isFlushDue = true
+        self.loop.flushSoon(self)
+    }
+
+    /// Hands what was written to the kernel.
     func flush() {
         if self.needsUpstreamFlush {
             self.needsUpstreamFlush = false

@@ -50,6 +50,8 @@ final class Exchange {
     var isWeighing = false
     var needsUpstreamFlush = false
     var needsCallerFlush = false
+    /// The loop will call ``flush()`` in this tick.
+    var isFlushDue = false
     /// What is known of the request under way for those who count.
     var record: RequestRecord?
 

@@ -33,6 +33,8 @@ final class GatewayLoop {
     /// Connections there was no place for, until they are gone.
     var turnedAway: [TurnedAwayHandler] = []
     private var waiting = WaitingRoom<(exchange: Exchange, serial: UInt64)>()
+    /// Exchanges with something to flush at this tick's end.
+    private var unflushed: [Exchange] = []
     private var sweeping: RepeatedTask?
     private var drained: EventLoopPromise<Void>?
 
@@ -77,6 +79,28 @@ final class GatewayLoop {
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
         self.meter.handOn()
+    }
+
+    /// Has an exchange's ``Exchange/flush()`` called when all that can be read now was.
+    func flushSoon(_ exchange: Exchange) {
+        if self.unflushed.isEmpty {
+            let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
+            // Tasks run behind a tick's reads, and before the loop sleeps.
+            self.eventLoop.execute { bound.value.flushAll() }
+        }
+        self.unflushed.append(exchange)
+    }
+
+    private func flushAll() {
+        // A flush can end a connection, and that write to others: they come to the end of the list.
+        var index = 0
+        while index < self.unflushed.count {
+            let exchange = self.unflushed[index]
+            exchange.isFlushDue = false
+            exchange.flush()
+            index += 1
+        }
+        self.unflushed.removeAll(keepingCapacity: true)
     }
 
     /// Requests under way now; a tunnel is one.

@@ -121,7 +121,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        self.exchange?.flush()
+        self.exchange?.flushSoon()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
