@@ -138,7 +138,7 @@ backend api
         return self.start(name, ["envoy", "-c", config, "--concurrency", "1", "--use-dynamic-base-id", "-l", "critical"],
                           port, self.options.proxy_core)
 
-    def proxy_martlet(self, port, target, tls, name):
+    def proxy_martlet(self, port, target, tls, name, **options):
         admin, home = free_port(), self.work / name
         home.mkdir()
         scheme, trust = ("https", f"upstream_tls: {{ ca: {self.certificate[0]} }}") if tls else ("http", "")
@@ -159,7 +159,7 @@ routes:
     {trust}
 """)
         command = [self.options.bin / "martlet", "serve", "--config", home / "martlet.yaml"]
-        server = self.start(name, command, port, self.options.proxy_core)
+        server = self.start(name, command, port, self.options.proxy_core, **options)
         self.import_tokens(
             home, "bench", json.dumps({"refresh_token": "bench", "access_token": TOKEN, "expires_in": 86400}))
         return server

@@ -6,8 +6,8 @@ case is bounded in time. Prints what was measured beside its bound; exits 1 when
   memory       a 1 GiB upload and a 1 GiB download: at most 100 MiB of memory (VmHWM) each
   readers      5,000 slow readers of 1 MiB answers: at most 256 MiB of memory (VmHWM)
   idle         10,000 idle connections: at most 12 KiB of memory (RSS) each
-  slow         heads and bodies that come a byte at a time over 5,000 connections: callers that behave have a p99 of at
-               most twice what they had before or 50 ms, and the admin listener answers within 1 s
+  slow         heads and bodies that come a byte at a time over 5,000 connections, all let in: callers that behave have a
+               p99 of at most twice what they had before or 50 ms, and the admin listener answers within 1 s
   descriptors  256 file descriptors and 1,000 connections: all of them end, the admin listener answers within 1 s, and
                callers are served again within 5 s of their leaving
   websockets   10,000 messages and frames of 16 MiB to an echo server and back, equal (Python's websockets)

@@ -19,7 +19,7 @@ import time
 
 from stressing.checks import Check, Skipped, equals
 from stressing.client import BrokenAnswer, Caller
-from stressing.processes import Failed, Gateway, say
+from stressing.processes import Failed, Gateway, ask, say
 
 MIGRATE = pathlib.Path("/proc/sys/net/ipv4/tcp_migrate_req")
 WORKERS = 32
@@ -32,7 +32,7 @@ async def run(processes, options):
         raise_loopback()
         MIGRATE.write_text("1")
         return await restart(processes)
-    help_text = subprocess.run([options.program, "serve", "--help"], capture_output=True, text=True).stdout
+    help_text = ask([options.program, "serve", "--help"]).stdout
     if "--takeover" not in help_text:
         raise Skipped("this martlet has no `serve --takeover`")
     if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run(["unshare", "-n", "true"], stderr=subprocess.DEVNULL).returncode:
@@ -106,8 +106,8 @@ async def get(caller, is_kept, tally):
     """As any caller does: a kept connection that ends without a byte of an answer is no answer, and GET may go again."""
     try:
         return await caller.get("/small")
-    except (OSError, asyncio.IncompleteReadError) as error:
-        if not is_kept or getattr(error, "partial", b""):
+    except (OSError, asyncio.IncompleteReadError):
+        if not is_kept or caller.has_answer:
             raise
         caller.close()
         tally["again"] += 1

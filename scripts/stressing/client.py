@@ -8,9 +8,9 @@ class BrokenAnswer(Exception):
     pass
 
 
-async def read_head(reader):
-    """The status and the fields, names in lower case."""
-    lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+async def read_head(reader, first=b""):
+    """The status and the fields, names in lower case; `first` is what was read of it before."""
+    lines = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     fields = dict((name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines[1:] if line))
     return int(lines[0].split(" ")[1]), fields
 
@@ -20,13 +20,18 @@ class Caller:
 
     def __init__(self, port):
         self.port, self.reader, self.writer = port, None, None
+        # Whether the last request had at least a byte of an answer.
+        self.has_answer = False
 
     async def get(self, path):
         """The status of the answer, whose body is read and forgotten."""
         if not self.writer:
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.has_answer = False
         self.writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        status, fields = await read_head(self.reader)
+        first = await self.reader.readexactly(1)
+        self.has_answer = True
+        status, fields = await read_head(self.reader, first)
         if "content-length" not in fields:
             raise BrokenAnswer("an answer without a length")
         await self.reader.readexactly(int(fields["content-length"]))

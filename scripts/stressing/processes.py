@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import socket
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import time
 from stressing.checks import Skipped
 
 TOKEN = "stress-" + "abcdefgh" * 14
+START_SECONDS = 30
+COMMAND_SECONDS = 30
 
 
 class Failed(Exception):
@@ -28,6 +31,14 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def ask(command, **options):
+    """Runs a command that ends by itself."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"`martlet {command[1]}` does not end within {COMMAND_SECONDS} s") from None
 
 
 class Process:
@@ -71,17 +82,28 @@ class Gateway(Process):
         limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))) if descriptors else None
         super().__init__("martlet", [program, "serve", "--config", home / "martlet.yaml", *arguments], log,
                          stdout=subprocess.PIPE, preexec_fn=limit)
-        # It says where it serves once it does.
-        line = self.process.stdout.readline()
-        if not line:
-            self.process.wait()
-            raise Failed("martlet did not start")
+        try:
+            self.wait_until_serving()
+        except BaseException:
+            # Nobody else knows of it yet.
+            self.end()
+            raise
+
+    def wait_until_serving(self):
+        """It says where it serves once it does, in a line on its standard output."""
+        output, deadline, said = self.process.stdout.fileno(), time.monotonic() + START_SECONDS, b""
+        while b"\n" not in said:
+            readable, _, _ = select.select([output], [], [], max(0, deadline - time.monotonic()))
+            if not readable:
+                raise Failed(f"martlet does not say within {START_SECONDS} s that it serves")
+            piece = os.read(output, 4096)
+            if not piece:
+                raise Failed("martlet did not start")
+            said += piece
 
     def import_tokens(self):
         tokens = json.dumps({"refresh_token": "stress", "access_token": TOKEN, "expires_in": 86400})
-        done = subprocess.run(
-            [self.program, "accounts", "import", "stress", "--config", self.home / "martlet.yaml"],
-            capture_output=True, text=True, input=tokens)
+        done = ask([self.program, "accounts", "import", "stress", "--config", self.home / "martlet.yaml"], input=tokens)
         if done.returncode != 0:
             raise Failed(f"the import into martlet failed: {done.stderr.strip()}")
 
@@ -132,7 +154,7 @@ routes:
         # Its default is below what some cases need; a gateway that has no such limit does not know the key.
         for limits in ("limits: { connections: 16384 }\n", ""):
             (home / "martlet.yaml").write_text(configuration + limits)
-            check = subprocess.run([self.options.program, "check", "--config", home / "martlet.yaml"], capture_output=True, text=True)
+            check = ask([self.options.program, "check", "--config", home / "martlet.yaml"])
             if check.returncode == 0:
                 break
         else:
