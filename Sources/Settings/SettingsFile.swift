@@ -12,16 +12,27 @@ package enum SettingsFile {
         path: String,
         variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws(SettingsError) -> GatewaySettings {
+        try Self.reader(path, variables).read(try Self.text(of: path))
+    }
+
+    /// As ``load(path:variables:)``, but reads ``SettingsReader/readAdmin(_:)`` alone.
+    package static func loadAdmin(
+        path: String,
+        variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(SettingsError) -> AdminSettings {
+        try Self.reader(path, variables).readAdmin(try Self.text(of: path))
+    }
+
+    private static func reader(_ path: String, _ variables: [String: String]) -> SettingsReader {
         let absolute = Surroundings.path(path, under: FileManager.default.currentDirectoryPath)
         let directory = absolute.lastIndex(of: "/").map { String(absolute[..<$0]) } ?? ""
-        let reader = SettingsReader(
+        return SettingsReader(
             file: path,
             surroundings: Surroundings(
                 configurationDirectory: directory.isEmpty ? "/" : directory,
                 variables: variables
             )
         )
-        return try reader.read(try Self.text(of: path))
     }
 
     private static func text(of path: String) throws(SettingsError) -> String {

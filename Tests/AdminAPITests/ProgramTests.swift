@@ -175,6 +175,29 @@ internal import TokenStorage
         }
     }
 
+    @Test(arguments: [["health"], ["status"], ["accounts", "list"]])
+    func `a configuration that no gateway could start with still says where the one that runs is`(
+        command: [String]
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let program = try Program()
+            _ = try program.file("tokens", AdminFixture.adminToken)
+            let configuration = try program.file(
+                "some.yaml",
+                """
+                listeners: [{ address: 127.0.0.1:0, tls: { certificate: gone.pem, key: gone.key } }]
+                state_dir: .
+                admin: { address: "\(admin.server.address)", token_file: tokens }
+                providers: { acme: { client_id: my-app, client_secret: { file: gone } } }
+                """
+            )
+            let outcome = try await program.run(command + ["--config", configuration])
+            #expect(outcome.complaint == "")
+            #expect(outcome.status == 0)
+            #expect(try await program.run("check", "--config", configuration).status == 78)
+        }
+    }
+
     @Test func `check prints all faults`() async throws {
         let program = try Program()
         _ = try program.file("martlet.yaml", "acounts: {}\nproviders: 7\n")
