@@ -20,7 +20,9 @@ extension SettingsReader {
         let key = String(fault.path.prefix { $0 != "." && $0 != "[" })
         let mine = [RootKey.admin, .stateDirectory].map(\.rawValue)
         guard !key.isEmpty, !mine.contains(key) else { return true }
-        guard !RootKey.all.contains(key), let meant = Suggestion.closest(to: key, among: RootKey.all) else { return false }
+        guard !RootKey.all.contains(key), let meant = Suggestion.closest(to: key, among: RootKey.all) else {
+            return false
+        }
         return mine.contains(meant)
     }
 }

@@ -34,7 +34,11 @@ import TokenModel
 
     @Test func `each file is asked about once, and a pair where both its parts will do`() {
         let questions = Questions()
-        #expect(self.faults { question in questions.asked.withLock { $0.append(question) }; return nil } == [])
+        #expect(
+            self.faults { question in
+                questions.asked.withLock { $0.append(question) }; return nil
+            } == []
+        )
         let asked = questions.asked.withLock { $0 }
         #expect(asked.count == Set(asked).count)
         #expect(
