@@ -51,7 +51,7 @@ import Testing
             "4:49: listeners[1].tls.certificate: no certificates could be read from ",
             "5:64: listeners[2].tls.key: \(directory.path(of: "garbled.pem")) holds no key in PEM form",
             "6:17: shutdown_grace: ",
-            "8:70: providers.mock.tls.ca: no certificates could be read from ",
+            "8:68: providers.mock.tls.ca: no certificates could be read from ",
             "16:25: routes[0].upstream_tls.ca: no certificates could be read from ",
             "16:66: routes[0].upstream_tls.key: the key in ",
         ]

@@ -43,7 +43,7 @@ import Testing
             "admin: { adress: 127.0.0.1:1, token_file: 7 }\nstate_dir: []",
             ["1:10: admin.adress: ", "2:12: state_dir: "]
         ),
-        ("adnim: { address: 127.0.0.1:1 }", ["1:1: adnim: unknown key, did you mean \"admin\"?"]),
+        ("amdin: { address: 127.0.0.1:1 }", ["1:1: amdin: unknown key, did you mean \"admin\"?"]),
         ("statedir: /s", ["1:1: statedir: unknown key, did you mean \"state_dir\"?"]),
         ("admin: { address: 10.0.0.1:1 }", ["1:19: admin.address: must be a loopback address"]),
     ])

@@ -52,13 +52,13 @@ import TokenModel
     @Test func `what is answered stands wherever the file is named`() {
         #expect(
             self.faults { $0 == .certificates("/e/c.pem") ? "is bad" : nil } == [
-                "f:13:51: routes[0].upstream_tls.certificate: is bad",
+                "f:13:49: routes[0].upstream_tls.certificate: is bad",
                 "f:14:57: listeners[0].tls.certificate: is bad",
             ]
         )
         #expect(
             self.faults { if case .pair = $0 { "no pair" } else { nil } } == [
-                "f:13:63: routes[0].upstream_tls.key: no pair", "f:14:69: listeners[0].tls.key: no pair",
+                "f:13:61: routes[0].upstream_tls.key: no pair", "f:14:69: listeners[0].tls.key: no pair",
             ]
         )
         #expect(self.faults { $0 == .certificates("/e/roots.pem") ? "is bad" : nil }.count == 2)
