@@ -3,6 +3,7 @@ import NIOCore
 import NIOSSL
 import Proxy
 import Telemetry
+import TestKit
 import TokenModel
 
 /// A gateway in this process, an upstream behind it and a source of passes, all played by a test.
