@@ -128,7 +128,7 @@ let package = Package(
             ]
         ),
         program("martlet-mock", uses: ["LocalFiles", "MockServers", argumentParser, unixSignals]),
-        room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage"]),
+        room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage", logging]),
         // What must hold for every input: tests and fuzzers try it.
         .target(
             name: "Properties",

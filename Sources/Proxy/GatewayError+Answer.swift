@@ -111,7 +111,7 @@ extension GatewayError {
     /// The whole answer: `application/problem+json` (RFC 9457) with `Proxy-Status` (RFC 9209).
     ///
     /// - Parameter method: of the request, where one could be read: HEAD gets no body.
-    package func answer(to method: HTTPMethod, close: Bool, allocator: ByteBufferAllocator) -> ByteBuffer {
+    package func answer(to method: HTTPMethod, close: Bool, allocator: ByteBufferAllocator) -> OwnAnswer {
         let body = self.problem
         var answer = allocator.buffer(capacity: 320 + body.utf8.count)
         answer.writeString("HTTP/1.1 \(self.status.code) \(self.status.reason)\r\n")
@@ -124,8 +124,8 @@ extension GatewayError {
         if let seconds = self.retryAfterSeconds { answer.writeString("Retry-After: \(seconds)\r\n") }
         if close { answer.writeString("Connection: close\r\n") }
         answer.writeString("\r\n")
-        if method != .head { answer.writeString(body) }
-        return answer
+        let bodyLength = method == .head ? 0 : answer.writeString(body)
+        return OwnAnswer(bytes: answer, bodyLength: bodyLength)
     }
 
     /// Whole seconds, at least 1; the codes that promise `Retry-After` always have one.

@@ -8,20 +8,38 @@ package enum SettingsFile {
     ///
     /// - Parameter path: as the operator gave it, relative to the working directory; faults name the file so. What the
     ///   file refers to is relative to the directory of this path, wherever a symbolic link there leads.
+    /// - Parameter certificateFault: as ``Surroundings/certificateFault``.
     package static func load(
         path: String,
-        variables: [String: String] = ProcessInfo.processInfo.environment
+        variables: [String: String] = ProcessInfo.processInfo.environment,
+        certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) throws(SettingsError) -> GatewaySettings {
+        try Self.reader(path, variables, certificateFault).read(try Self.text(of: path))
+    }
+
+    /// As ``load(path:variables:certificateFault:)``, but reads ``SettingsReader/readAdmin(_:)`` alone.
+    package static func loadAdmin(
+        path: String,
+        variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(SettingsError) -> AdminSettings {
+        try Self.reader(path, variables).readAdmin(try Self.text(of: path))
+    }
+
+    private static func reader(
+        _ path: String,
+        _ variables: [String: String],
+        _ certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
+    ) -> SettingsReader {
         let absolute = Surroundings.path(path, under: FileManager.default.currentDirectoryPath)
         let directory = absolute.lastIndex(of: "/").map { String(absolute[..<$0]) } ?? ""
-        let reader = SettingsReader(
+        return SettingsReader(
             file: path,
             surroundings: Surroundings(
                 configurationDirectory: directory.isEmpty ? "/" : directory,
-                variables: variables
+                variables: variables,
+                certificateFault: certificateFault
             )
         )
-        return try reader.read(try Self.text(of: path))
     }
 
     private static func text(of path: String) throws(SettingsError) -> String {

@@ -15,6 +15,14 @@ package struct SettingsReader: Sendable {
 
     /// Reads `text`, or throws every fault it has. A text that is not YAML has one fault, where it stops being YAML.
     package func read(_ text: String) throws(SettingsError) -> GatewaySettings {
+        let root = try self.root(of: text)
+        let settings = Section<RootKey>(root).map { GatewaySettings($0, in: root.reading) }
+        guard let settings, root.reading.faults.isEmpty else { throw SettingsError(.invalid, root.reading.faults) }
+        return settings
+    }
+
+    /// The whole document; a file without one is a fault.
+    func root(of text: String) throws(SettingsError) -> Place {
         let document: YAMLDocument
         do throws(YAMLDocument.SyntaxError) {
             document = try YAMLDocument(text)
@@ -22,15 +30,13 @@ package struct SettingsReader: Sendable {
             throw self.error(error.message, at: error.position)
         }
         let reading = Reading(file: self.file, document: document, surroundings: self.surroundings)
-        guard let place = reading.root else {
+        guard let root = reading.root else {
             throw self.error(
                 "the file is empty: providers, accounts and routes are missing; README.md has an example to start from",
                 at: .start
             )
         }
-        let settings = Section<RootKey>(place).map { GatewaySettings($0, in: reading) }
-        guard let settings, reading.faults.isEmpty else { throw SettingsError(.invalid, reading.faults) }
-        return settings
+        return root
     }
 
     private func error(_ message: String, at position: SourcePosition) -> SettingsError {

@@ -137,6 +137,37 @@ internal import TokenStorage
         #expect(try await program.run("health", "--admin", gone).status == 69)
     }
 
+    @Test func `an import with a wrong admin token is refused once`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": "wrong-canary"])
+            let refused = try await program.run(
+                "accounts",
+                "import",
+                "alice",
+                "--admin",
+                admin.caller.base,
+                input: "refresh-canary"
+            )
+            #expect(refused.status == 77)
+            #expect(refused.complaint.hasPrefix("martlet: can't import tokens for alice: no valid admin token"))
+            #expect(refused.complaint.split(separator: "\n").count == 1)
+            #expect(admin.logs.text.split(separator: "an admin request was refused").count == 2)
+        }
+    }
+
+    @Test func `an account that nobody has used yet is not shown as expired`() async throws {
+        try await AdminFixture.run(minting: "bob") { admin in
+            let program = try Self.program(for: admin)
+            let base = admin.caller.base
+            _ = try await program.run("accounts", "import", "alice", "--admin", base, input: "refresh-canary")
+            let shown = try await program.run("accounts", "show", "alice", "--admin", base)
+            #expect(shown.output.contains("state         not fetched yet\n"))
+            let status = try await program.run("status", "--admin", base)
+            #expect(status.output.contains("acme      2         2 not fetched yet\n"))
+            #expect(!status.output.contains("expired"))
+        }
+    }
+
     @Test func `health says no when the gateway is not ready`() async throws {
         try await AdminFixture.run { admin in
             let program = try Program()
@@ -172,6 +203,29 @@ internal import TokenStorage
             let checked = try await program.run("check", "--config", configuration)
             #expect(checked.status == 0)
             #expect(checked.output.contains("admin on \(admin.server.address)"))
+        }
+    }
+
+    @Test(arguments: [["health"], ["status"], ["accounts", "list"]])
+    func `a configuration that no gateway could start with still says where the one that runs is`(
+        command: [String]
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let program = try Program()
+            _ = try program.file("tokens", AdminFixture.adminToken)
+            let configuration = try program.file(
+                "some.yaml",
+                """
+                listeners: [{ address: 127.0.0.1:0, tls: { certificate: gone.pem, key: gone.key } }]
+                state_dir: .
+                admin: { address: "\(admin.server.address)", token_file: tokens }
+                providers: { acme: { client_id: my-app, client_secret: { file: gone } } }
+                """
+            )
+            let outcome = try await program.run(command + ["--config", configuration])
+            #expect(outcome.complaint == "")
+            #expect(outcome.status == 0)
+            #expect(try await program.run("check", "--config", configuration).status == 78)
         }
     }
 

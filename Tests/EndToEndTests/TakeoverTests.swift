@@ -46,58 +46,73 @@ import Testing
         try directory.write(Array(successor.utf8), to: "successor.yaml")
     }
 
-    @Test func `while the older one stops no request fails, over TCP and over a Unix socket`() async throws {
+    @Test(.enabled("needs root, and ip of iproute2: see scripts/setup") { try await OwnNetwork.isAvailable() })
+    func `while the older one stops no request fails, over TCP and over a Unix socket`() async throws {
         let directory = try TemporaryDirectory()
-        let place = try await OwnNetwork.enter(in: directory)
-        try await Program.$wrapper.withValue(place?.wrapper ?? []) {
-            // Given a gateway that serves
-            let socket = directory.path(of: "m.sock")
-            let mock = try await Mock("--access-ttl", "1h", in: directory)
-            let first = try await Gateway(mock, in: directory, listener: "127.0.0.1:0 }, { address: unix:\(socket)")
-            try await first.importGrant(from: mock)
-            #expect(try await first.statuses(1, "echo") == ["200": 1])
-            try Self.successor(of: first, in: directory)
-            // And callers that ask all the time: on new connections, on one that they keep, over the socket
-            let shift = Shift()
-            let path = "acme/status/200?n=[1-50]"
-            let failures: [String] = try await withThrowingTaskGroup(of: [String].self) { workers in
-                for arguments in [
-                    ["-H", "Connection: close", "\(first.callers)/\(path)"],
-                    ["-H", "Connection: close", "\(first.callers)/\(path)"],
-                    ["\(first.callers)/\(path)"],
-                    ["-H", "Connection: close", "--unix-socket", socket, "http://localhost/\(path)"],
-                ] {
-                    workers.addTask { try await Self.work(arguments, shift, in: directory) }
-                }
-                try await eventually("some requests") { shift.answered > 200 }
-                // When another one takes over, and the first is stopped
-                let second = try Program(
-                    "martlet",
-                    ["serve", "--config", "successor.yaml", "--takeover"],
-                    in: directory
-                )
-                #expect(try await second.address(behind: "callers: ") == first.callers)
-                let both = shift.answered
-                try await eventually("requests to both") { shift.answered > both + 400 }
-                first.program.signal(15)
-                let gone = try await first.program.ended()
-                #expect(gone.exitCode == 0, "\(gone.errors)")
-                let alone = shift.answered
-                try await eventually("requests to the second alone") { shift.answered > alone + 200 }
-                shift.end()
-                // Then operators reach the second where the first was
-                #expect(try await first.martlet("status").exitCode == 0)
-                #expect(try await !first.samples().isEmpty)
-                let failed = try await workers.reduce(into: [String]()) { $0 += $1 }
-                second.signal(15)
-                let ended = try await second.ended()
-                #expect(ended.exitCode == 0, "\(ended.errors)")
-                return failed
-            }
-            // Then no request has failed; the kernel may have reset one where it was not told to hand it on
-            #expect(failures.count <= (place == nil ? 2 : 0), "\(failures)")
-            #expect(!FileManager.default.fileExists(atPath: socket))
+        let place = try #require(try await OwnNetwork.enter(in: directory))
+        let failures = try await Program.$wrapper.withValue(place.wrapper) {
+            try await Self.takeOver(in: directory)
         }
+        #expect(failures.isEmpty, "\(failures)")
+    }
+
+    /// The kernel may reset a connection that it was not told to hand on.
+    @Test(.disabled("the stricter test of this can run here") { try await OwnNetwork.isAvailable() })
+    func `while the older one stops next to no request fails, where this machine's network is used`() async throws {
+        let failures = try await Self.takeOver(in: TemporaryDirectory())
+        #expect(failures.count <= 2, "\(failures)")
+    }
+
+    /// Has a second gateway take over from a first one under requests.
+    ///
+    /// - Returns: the requests that failed.
+    private static func takeOver(in directory: TemporaryDirectory) async throws -> [String] {
+        // Given a gateway that serves
+        let socket = directory.path(of: "m.sock")
+        let mock = try await Mock("--access-ttl", "1h", in: directory)
+        let first = try await Gateway(mock, in: directory, listener: "127.0.0.1:0 }, { address: unix:\(socket)")
+        try await first.importGrant(from: mock)
+        #expect(try await first.statuses(1, "echo") == ["200": 1])
+        try Self.successor(of: first, in: directory)
+        // And callers that ask all the time: on new connections, on one that they keep, over the socket
+        let shift = Shift()
+        let path = "acme/status/200?n=[1-50]"
+        let failures: [String] = try await withThrowingTaskGroup(of: [String].self) { workers in
+            for arguments in [
+                ["-H", "Connection: close", "\(first.callers)/\(path)"],
+                ["-H", "Connection: close", "\(first.callers)/\(path)"],
+                ["\(first.callers)/\(path)"],
+                ["-H", "Connection: close", "--unix-socket", socket, "http://localhost/\(path)"],
+            ] {
+                workers.addTask { try await Self.work(arguments, shift, in: directory) }
+            }
+            try await eventually("some requests") { shift.answered > 200 }
+            // When another one takes over, and the first is stopped
+            let second = try Program(
+                "martlet",
+                ["serve", "--config", "successor.yaml", "--takeover"],
+                in: directory
+            )
+            #expect(try await second.address(behind: "callers: ") == first.callers)
+            let both = shift.answered
+            try await eventually("requests to both") { shift.answered > both + 400 }
+            first.program.signal(15)
+            let gone = try await first.program.ended()
+            #expect(gone.exitCode == 0, "\(gone.errors)")
+            let alone = shift.answered
+            try await eventually("requests to the second alone") { shift.answered > alone + 200 }
+            shift.end()
+            // Then operators reach the second where the first was
+            #expect(try await first.martlet("status").exitCode == 0)
+            #expect(try await !first.samples().isEmpty)
+            let failed = try await workers.reduce(into: [String]()) { $0 += $1 }
+            second.signal(15)
+            let ended = try await second.ended()
+            #expect(ended.exitCode == 0, "\(ended.errors)")
+            return failed
+        }
+        #expect(!FileManager.default.fileExists(atPath: socket))
+        return failures
     }
 
     @Test(arguments: ["listeners: [{", "admin: {", "metrics: {"])

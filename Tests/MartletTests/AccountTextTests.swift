@@ -106,6 +106,30 @@ internal import martlet
         )
     }
 
+    @Test(arguments: [
+        ("expired", "null", "not fetched yet"), ("expired", "\"2025-11-20T23:54:00.000Z\"", "expired"),
+        ("backing_off", "null", "backing_off"), ("empty", "null", "empty"),
+    ])
+    func `an access token that was never there has not expired`(state: String, ends: String, shown: String) throws {
+        let account = """
+            {"configured":true,"expires_at":\(ends),"generation":1,"name":"alice","provider":"acme","scopes":[],\
+            "state":"\(state)"}
+            """
+        let reply = try AdminReply(httpStatus: 200, body: Array(account.utf8)).read(AccountReply.self)
+        #expect(self.text.table([reply])[1].contains("acme      \(shown)"))
+        #expect(self.text.details(reply).contains("state         \(shown)"))
+        let answer = """
+            {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[{"name":"acme","accounts":\
+            {"\(state)":2,"valid":1}}],"accounts":[\(account)]}
+            """
+        let status = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(StatusReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        let counts = ["valid": 1].merging([(state, 1), (shown, 1)], uniquingKeysWith: +)
+        let states = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+        #expect(StatusText(times: times).lines(status).contains("acme      3         \(states)"))
+    }
+
     @Test func `a status is shown at a glance`() throws {
         let answer = """
             {"version":"1.2.3","ready":false,"replica":{"name":"a","boot":"b","started_at":"2025-11-20T21:00:00.000Z"},\

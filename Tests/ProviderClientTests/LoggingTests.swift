@@ -1,5 +1,6 @@
 import OAuth
 import ProviderClient
+import TestKit
 import Testing
 import TokenModel
 
@@ -26,7 +27,7 @@ extension LoopbackTests {
             async throws
         {
             let server = try await ScriptedServer { _ in .bytes(bytes) }
-            let log = LogRecorder()
+            let log = HeardLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in
                 _ = await ExchangeSubject.account.withValue(AccountID("alice")) { await endpoint.redeem() }
                 _ = await endpoint.revoke(Secret("canary-access-token"), kind: .accessToken)
@@ -41,7 +42,7 @@ extension LoopbackTests {
         @Test func `a provider whose clock is off is told once`() async throws {
             let hourAhead = http("400 Bad Request", "{}", "Date: Thu, 19 Nov 2026 13:00:00 GMT")
             let server = try await ScriptedServer { _ in .bytes(hourAhead) }
-            let log = LogRecorder()
+            let log = HeardLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in
                 _ = await endpoint.redeem()
                 _ = await endpoint.redeem()
@@ -55,7 +56,7 @@ extension LoopbackTests {
         @Test(arguments: ["Thu, 19 Nov 2026 12:00:30 GMT", "Thu, 19 Nov 2026 11:59:10 GMT", "nonsense"])
         func `a provider whose clock is right within a minute is not told`(date: String) async throws {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}", "Date: \(date)")) }
-            let log = LogRecorder()
+            let log = HeardLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }
             #expect(!log.lines.contains { $0.hasPrefix("warning provider's clock") })
             await server.stop()

@@ -13,8 +13,8 @@ final class TurnedAwayHandler: ChannelInboundHandler {
         .overloaded,
         "no place for another connection; see limits.connections and limits.connections_per_address"
     )
-    private static let answer = error.answer(to: .get, close: true, allocator: ByteBufferAllocator())
-    private static let answerToHead = error.answer(to: .head, close: true, allocator: ByteBufferAllocator())
+    private static let answer = error.answer(to: .get, close: true, allocator: ByteBufferAllocator()).bytes
+    private static let answerToHead = error.answer(to: .head, close: true, allocator: ByteBufferAllocator()).bytes
 
     private let loop: GatewayLoop
     private var context: ChannelHandlerContext?

@@ -61,9 +61,9 @@ extension Exchange {
         let isMalformed = error.code == .badRequest
         let close =
             isMalformed || !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
-        self.caller.write(
-            error.answer(to: self.request?.method ?? .other, close: close, allocator: self.caller.allocator)
-        )
+        let answer = error.answer(to: self.request?.method ?? .other, close: close, allocator: self.caller.allocator)
+        self.record?.bytesOut += answer.bodyLength
+        self.caller.write(answer.bytes)
         self.needsCallerFlush = true
         self.finish(close: close)
     }

@@ -16,7 +16,7 @@ package struct CertificateFiles: Sendable, Hashable {
     /// Puts what the files hold into `configuration`.
     func read(into configuration: inout TLSConfiguration) throws(ProxyError) {
         configuration.certificateChain = try Self.certificates(in: self.certificate).map { .certificate($0) }
-        configuration.privateKey = .privateKey(try self.readKey())
+        configuration.privateKey = .privateKey(try Self.key(in: self.key))
     }
 
     /// What TLS made of `configuration`, with the files' names where it would not take what they hold.
@@ -33,17 +33,18 @@ package struct CertificateFiles: Sendable, Hashable {
         }
     }
 
-    private func readKey() throws(ProxyError) -> NIOSSLPrivateKey {
+    /// The key of a PEM file.
+    static func key(in file: String) throws(ProxyError) -> NIOSSLPrivateKey {
         let bytes: [UInt8]
         do throws(FileError) {
-            bytes = try SecretFile.contents(of: self.key)
+            bytes = try SecretFile.contents(of: file)
         } catch {
-            throw ProxyError(.certificateUnusable, "the key file \(self.key) \(error.message)")
+            throw ProxyError(.certificateUnusable, "the key file \(file) \(error.message)")
         }
         do {
             return try NIOSSLPrivateKey(bytes: bytes, format: .pem)
         } catch {
-            throw ProxyError(.certificateUnusable, "\(self.key) holds no key in PEM form without a passphrase")
+            throw ProxyError(.certificateUnusable, "\(file) holds no key in PEM form without a passphrase")
         }
     }
 

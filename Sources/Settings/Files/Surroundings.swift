@@ -13,17 +13,22 @@ package struct Surroundings: Sendable {
     package let readSecret: @Sendable (_ path: String) throws(FileError) -> Secret
     /// Throws if the file at an absolute path can't be opened for reading.
     package let checkReadable: @Sendable (_ path: String) throws(FileError) -> Void
+    /// What keeps certificates or keys from being used, with the names of their files; `nil` where nothing does.
+    package let certificateFault: @Sendable (CertificateQuestion) -> String?
 
+    /// - Parameter certificateFault: of a program that uses certificates; by itself a configuration knows nothing of them.
     package init(
         configurationDirectory: String,
         variables: [String: String] = ProcessInfo.processInfo.environment,
         readSecret: @escaping @Sendable (_ path: String) throws(FileError) -> Secret = SecretFile.read,
-        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = Surroundings.checkReadable
+        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = Surroundings.checkReadable,
+        certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) {
         self.configurationDirectory = configurationDirectory
         self.variables = variables
         self.readSecret = readSecret
         self.checkReadable = checkReadable
+        self.certificateFault = certificateFault
     }
 
     /// Asks the file system.

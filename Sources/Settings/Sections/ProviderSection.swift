@@ -43,7 +43,7 @@ extension ProviderSettings {
         self.clientSecret = secret
         self.clientAuthentication = Self.clientAuthentication(section)
         self.certificateAuthorities = section.section(.tls, of: ProviderTLSKey.self)
-            .read(.certificateAuthorities) { $0.readableFile() }
+            .read(.certificateAuthorities) { $0.certificates() }
         self.timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(10)) } ?? .seconds(8)
         self.defaultLifetime =
             section.read(.defaultLifetime) { $0.duration(in: .seconds(1) ... .hours(24)) } ?? .hours(1)

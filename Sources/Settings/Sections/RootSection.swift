@@ -12,7 +12,7 @@ enum RootKey: String, Vocabulary {
 extension GatewaySettings {
     /// Reads the whole file. What is wrong goes to the reading; where that has faults this value is of no use.
     init(_ section: Section<RootKey>, in reading: Reading) {
-        let state = Self.stateDirectory(section, reading.surroundings)
+        let state = section.stateDirectory(reading.surroundings)
         let listeners =
             section.read(.listeners) { ListenerSettings.list($0, hasCallers: section.has(.callers)) } ?? [.standard]
 
@@ -60,13 +60,16 @@ extension GatewaySettings {
         }
         self.warnings = reading.warnings.sorted(by: SettingsFinding.precedes)
     }
+}
 
-    private static func stateDirectory(_ section: Section<RootKey>, _ surroundings: Surroundings) -> String {
-        if let place = section[.stateDirectory] {
+extension Section<RootKey> {
+    /// The directory for what the gateway writes; empty where nothing says it.
+    func stateDirectory(_ surroundings: Surroundings) -> String {
+        if let place = self[.stateDirectory] {
             return place.file(under: surroundings.configurationDirectory) ?? ""
         }
         if let standard = surroundings.defaultStateDirectory { return standard }
-        section.missing("state_dir is missing, and neither XDG_STATE_HOME nor HOME says where it would be")
+        self.missing("state_dir is missing, and neither XDG_STATE_HOME nor HOME says where it would be")
         return ""
     }
 }

@@ -22,19 +22,15 @@ enum ListenerTLSKey: String, Vocabulary {
 
 extension UpstreamTLSSettings {
     init(_ section: Section<UpstreamTLSKey>) {
-        self.certificateAuthorities = section.read(.certificateAuthorities) { $0.readableFile() }
-        let certificate = section.read(.certificate) { $0.readableFile() }
-        let key = section.read(.key) { $0.secretFile() }
+        self.certificateAuthorities = section.read(.certificateAuthorities) { $0.certificates() }
+        let certificate = section.read(.certificate) { $0.certificates() }
+        let key = section.read(.key) { $0.privateKey() }
         switch (section[.certificate], section[.key]) {
         case (let place?, nil): place.fault("needs its key too")
         case (nil, let place?): place.fault("needs its certificate too")
         case (nil, nil), (_?, _?): break
         }
-        if let certificate, let key {
-            self.identity = CertificateSettings(certificate: certificate, key: key)
-        } else {
-            self.identity = nil
-        }
+        self.identity = CertificateSettings(certificate, key, at: section[.key])
     }
 }
 
@@ -42,34 +38,52 @@ extension ListenerTLSSettings {
     /// `nil` without a certificate and its key.
     init?(_ place: Place) {
         guard let section = Section<ListenerTLSKey>(place) else { return nil }
-        let certificate = section.require(.certificate) { $0.readableFile() }
-        let key = section.require(.key) { $0.secretFile() }
-        self.clientAuthorities = section.read(.clientAuthorities) { $0.readableFile() }
+        let certificate = section.require(.certificate) { $0.certificates() }
+        let key = section.require(.key) { $0.privateKey() }
+        self.clientAuthorities = section.read(.clientAuthorities) { $0.certificates() }
+        guard let identity = CertificateSettings(certificate, key, at: section[.key]) else { return nil }
+        self.identity = identity
+    }
+}
+
+extension CertificateSettings {
+    /// `nil` without one of them, or where one will not do, which has had its fault.
+    /// - Parameter place: the key's.
+    fileprivate init?(_ certificate: String?, _ key: String?, at place: Place?) {
         guard let certificate, let key else { return nil }
-        self.identity = CertificateSettings(certificate: certificate, key: key)
+        self.init(certificate: certificate, key: key)
+        if let place, let fault = place.reading.certificateFault(.pair(self)) { place.fault(fault) }
     }
 }
 
 extension Place {
-    /// A file beside the configuration that is there and can be opened.
-    func readableFile() -> String? {
+    /// A PEM file of certificates beside the configuration.
+    func certificates() -> String? {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         do throws(FileError) {
             try self.reading.surroundings.checkReadable(path)
         } catch {
             self.fault("\(path) \(error.message)")
+            return nil
         }
-        return path
+        return self.usable(path, .certificates(path))
     }
 
-    /// As ``readableFile()``, one that is kept as a secret must be.
-    fileprivate func secretFile() -> String? {
+    /// A PEM file of a key, which is kept as a secret must be.
+    fileprivate func privateKey() -> String? {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         do throws(FileError) {
             _ = try self.reading.surroundings.readSecret(path)
         } catch {
             self.fault("\(path) \(error.message)")
+            return nil
         }
-        return path
+        return self.usable(path, .key(path))
+    }
+
+    private func usable(_ path: String, _ question: CertificateQuestion) -> String? {
+        guard let fault = self.reading.certificateFault(question) else { return path }
+        self.fault(fault)
+        return nil
     }
 }

@@ -1,5 +1,5 @@
 /// A certificate and its key, each in a PEM file.
-package struct CertificateSettings: Equatable, Sendable {
+package struct CertificateSettings: Hashable, Sendable {
     package let certificate: String
     /// A file of secrets.
     package let key: String

@@ -21,7 +21,7 @@ package struct RequestRecord: Sendable {
     package var reason: String?
     /// Of the request's body, as far as it was read, or from the caller in a tunnel.
     package var bytesIn = 0
-    /// Of the upstream's answer's body, as far as it was passed on, or to the caller in a tunnel.
+    /// Of the answer's body: the upstream's as far as it was passed on, or the gateway's own; or to the caller in a tunnel.
     package var bytesOut = 0
     package var replay = Replay.none
     /// The caller was sent all of the answer; or both sides of a tunnel had ended theirs.

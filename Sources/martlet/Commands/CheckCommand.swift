@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import ProviderClient
+internal import Proxy
 internal import Settings
 
 /// `martlet check`.
@@ -19,11 +21,39 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
+        let settings: GatewaySettings
         do throws(SettingsError) {
-            Console.say(SettingsSummary(try SettingsFile.load(path: path)).description)
+            settings = try ConfigurationFile.load(path)
         } catch {
             for fault in error.faults { Console.report(fault.description) }
             throw ExitCode(ProgramExit.badConfiguration.rawValue)
         }
+        let failures = Self.failures(settings)
+        for failure in failures { Console.report("\(path): \(failure.message)") }
+        if let failure = failures.first { throw ExitCode(failure.status.rawValue) }
+        Console.say(SettingsSummary(settings).description)
+    }
+
+    /// What would keep `serve` from making the gateway of settings without a fault. They are one room's, and all that it
+    /// takes from others is asked of them here.
+    private static func failures(_ settings: GatewaySettings) -> [CommandFailure] {
+        var failures: [CommandFailure] = []
+        for provider in settings.providers {
+            do throws(CommandFailure) {
+                _ = try ProviderClient.ProviderSettings(provider)
+            } catch {
+                failures.append(error)
+            }
+        }
+        do throws(CommandFailure) {
+            _ = try ProxyPlan(
+                settings,
+                connections: settings.limits.connections,
+                eventLoops: EventLoopCount.standard
+            )
+        } catch {
+            failures.append(error)
+        }
+        return failures
     }
 }

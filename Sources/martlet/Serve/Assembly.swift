@@ -26,6 +26,7 @@ enum Assembly {
         let startedAt = Timepiece.system.now.wall
         let boot = BootID.random()
         try StateDirectory.make(settings.stateDirectory)
+        StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
         let providers = try await Self.providers(settings, logger: logger)

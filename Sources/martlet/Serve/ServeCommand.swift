@@ -98,7 +98,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     private static func settings(_ path: String) throws -> GatewaySettings {
         do throws(SettingsError) {
-            return try SettingsFile.load(path: path)
+            return try ConfigurationFile.load(path)
         } catch {
             for fault in error.faults { Console.report(fault.description) }
             throw ExitCode(ProgramExit.badConfiguration.rawValue)

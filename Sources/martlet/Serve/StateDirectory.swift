@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import LocalFiles
+internal import Logging
 
 /// Where the gateway keeps what it writes: the store, its key, the admin token.
 enum StateDirectory {
@@ -30,19 +31,18 @@ enum StateDirectory {
         }
     }
 
-    /// Refuses a directory in which others could put a key or a token of theirs.
-    private static func checkOwnership(of path: String) throws(CommandFailure) {
-        let ownership: FileOwnership
-        do throws(SystemCallError) {
-            ownership = try OpenFile(opening: path, O_RDONLY | O_DIRECTORY).ownership()
-        } catch {
-            throw CommandFailure(.badConfiguration, "state_dir: \(error.message)")
-        }
-        guard ownership.owner == geteuid() || ownership.owner == 0, ownership.mode & 0o022 == 0 else {
-            throw CommandFailure(
-                .badConfiguration,
-                "state_dir \(path) can be written by others; it must be this user's own: chmod 700 \(path)"
-            )
-        }
+    /// Says so where others could take away, or replace by an older one, what is kept there: the files tell by themselves
+    /// whether they are this user's, but not whether they are those that this user had put there.
+    ///
+    /// That is no reason not to start: volumes that a group may write are common, and their users can't help it.
+    static func warnIfExposed(_ path: String, logger: Logger) {
+        guard let ownership = try? OpenFile(opening: path, O_RDONLY | O_DIRECTORY).ownership() else { return }
+        let isForeign = ownership.owner != geteuid() && ownership.owner != 0
+        guard isForeign || ownership.mode & 0o022 != 0 else { return }
+        logger.warning(
+            "state_dir can be changed by others, who could take tokens away or put old ones back; make it this user's own "
+                + "with mode 0700",
+            metadata: ["file.path": "\(path)", "file.mode": "0\(String(ownership.mode, radix: 8))"]
+        )
     }
 }

@@ -23,7 +23,7 @@ struct AdminFixture: Sendable {
     let vault: AccountVault
     let monitor: ScriptedMonitor
     let caller: AdminCaller
-    let logs: LogCollector
+    let logs: HeardLog
 
     /// Runs `body` beside an admin API with the accounts `alice` and `bob` of the provider `acme`.
     ///
@@ -71,7 +71,7 @@ struct AdminFixture: Sendable {
         let provider = ScriptedTokenEndpoint()
         let store = WatchedStore()
         let vault = AccountVault(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
-        let logs = LogCollector()
+        let logs = HeardLog()
         let plans = ["alice", "bob"].map { name in
             AccountPlan(
                 account: AccountID(name),

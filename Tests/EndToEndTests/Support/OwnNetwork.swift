@@ -14,6 +14,11 @@ final class OwnNetwork: Sendable {
 
     deinit { self.holder.signal(9) }
 
+    /// Whether this user and this system can have one.
+    static func isAvailable() async throws -> Bool {
+        try await Self.enter(in: TemporaryDirectory()) != nil
+    }
+
     /// - Returns: `nil` where this user or this system can't have one.
     static func enter(in directory: TemporaryDirectory) async throws -> OwnNetwork? {
         guard geteuid() == 0, FileManager.default.fileExists(atPath: "/usr/bin/unshare") else { return nil }

@@ -2,6 +2,7 @@ import NIOCore
 import OAuth
 import ProviderClient
 import Synchronization
+import TestKit
 import Testing
 import TokenModel
 
@@ -39,10 +40,10 @@ extension LoopbackTests {
 
         private static func run(
             _ publisher: Publisher,
-            _ body: (HTTPTokenEndpoint, ScriptedServer, LogRecorder) async throws -> Void
+            _ body: (HTTPTokenEndpoint, ScriptedServer, HeardLog) async throws -> Void
         ) async throws {
             let server = try await ScriptedServer { publisher.answer($0) }
-            let log = LogRecorder()
+            let log = HeardLog()
             try await withEndpoint(.discovered(try ProviderIssuer(server.origin)), log: log) { endpoint in
                 try await body(endpoint, server, log)
             }

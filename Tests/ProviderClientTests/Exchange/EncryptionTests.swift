@@ -103,7 +103,7 @@ extension LoopbackTests {
                     ),
                     on: MultiThreadedEventLoopGroup.singleton,
                     now: { noon },
-                    logger: LogRecorder().logger()
+                    logger: HeardLog().logger
                 )
             }
             let missing = #expect(throws: ProviderSettingsError.self) { try make("/nonexistent/roots.pem") }

@@ -2,6 +2,7 @@ import Logging
 import NIOPosix
 import OAuth
 import ProviderClient
+import TestKit
 import TokenModel
 
 /// 2026-11-19T12:00:00Z
@@ -24,7 +25,7 @@ func withEndpoint(
     timeout: Duration = .seconds(5),
     trusting authority: String? = nil,
     revocationPath: String? = "/revoke",
-    log: LogRecorder = LogRecorder(),
+    log: HeardLog = HeardLog(),
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
     let metadata = ProviderMetadata(
@@ -38,7 +39,7 @@ func withEndpoint(
     _ endpoints: ProviderSettings.Endpoints,
     timeout: Duration = .seconds(5),
     trusting authority: String? = nil,
-    log: LogRecorder = LogRecorder(),
+    log: HeardLog = HeardLog(),
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
     let endpoint = try HTTPTokenEndpoint(
@@ -51,7 +52,7 @@ func withEndpoint(
         ),
         on: MultiThreadedEventLoopGroup.singleton,
         now: { noon },
-        logger: log.logger()
+        logger: log.logger
     )
     do {
         try await body(endpoint)

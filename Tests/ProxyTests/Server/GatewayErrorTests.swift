@@ -28,10 +28,13 @@ import TokenModel
     private func parts(_ error: GatewayError, to method: HTTPMethod = .get, close: Bool = false) throws
         -> (head: ResponseHead, text: String, body: String)
     {
-        let answer = String(buffer: error.answer(to: method, close: close, allocator: ByteBufferAllocator()))
+        let own = error.answer(to: method, close: close, allocator: ByteBufferAllocator())
+        let answer = String(buffer: own.bytes)
         let end = try #require(answer.range(of: "\r\n\r\n"))
         let head = try ResponseHead.parsed(String(answer[..<end.upperBound]), answering: method)
-        return (head, String(answer[..<end.upperBound]), String(answer[end.upperBound...]))
+        let body = String(answer[end.upperBound...])
+        #expect(own.bodyLength == body.utf8.count)
+        return (head, String(answer[..<end.upperBound]), body)
     }
 
     private func problem(_ body: String) throws -> Problem {

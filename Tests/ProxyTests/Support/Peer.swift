@@ -44,11 +44,13 @@ final class Peer: Sendable {
     /// - Parameters:
     ///   - receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
     ///   - sendBuffer: likewise.
+    ///   - isNarrow: as ``NarrowSocket`` says.
     ///   - tls: `nil` speaks none.
     static func connect(
         to port: Int,
         receiveBuffer: Int? = nil,
         sendBuffer: Int? = nil,
+        isNarrow: Bool = false,
         tls: NIOSSLContext? = nil
     ) async throws -> Peer {
         var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -60,6 +62,9 @@ final class Peer: Sendable {
         }
         if let sendBuffer {
             bootstrap = bootstrap.channelOption(.socketOption(.so_sndbuf), value: .init(sendBuffer))
+        }
+        if isNarrow {
+            for (option, value) in NarrowSocket.options { bootstrap = bootstrap.channelOption(option, value: value) }
         }
         let peer = try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
             channel.eventLoop.makeCompletedFuture {

@@ -3,6 +3,7 @@ import NIOCore
 import NIOSSL
 import Proxy
 import Telemetry
+import TestKit
 import TokenModel
 
 /// A gateway in this process, an upstream behind it and a source of passes, all played by a test.
@@ -22,6 +23,8 @@ struct Rig: Sendable {
         var callerTimeouts = CallerTimeouts()
         /// Of the upstream's connections, in bytes.
         var sendBuffer: Int?
+        /// The upstream's side of its connections, as ``NarrowSocket`` says.
+        var isNarrow = false
         /// Of the upstream.
         var speaksTLS = false
         /// Who must vouch for the gateway there; `nil` asks it for no certificate.
@@ -58,8 +61,12 @@ struct Rig: Sendable {
     }
 
     /// A caller over TLS.
-    func secureCaller(_ tls: NIOSSLContext, receiveBuffer: Int? = nil) async throws -> Peer {
-        try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, tls: tls)
+    func secureCaller(
+        _ tls: NIOSSLContext,
+        receiveBuffer: Int? = nil,
+        isNarrow: Bool = false
+    ) async throws -> Peer {
+        try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, isNarrow: isNarrow, tls: tls)
     }
 
     /// Returns when all that was sent before has been read. For rigs with one event loop, which reads in order.
@@ -101,6 +108,7 @@ func withRig<Result>(
     defer { places.leave() }
     let upstream = try await Upstream.start(
         sendBuffer: setup.sendBuffer,
+        isNarrow: setup.isNarrow,
         speaksTLS: setup.speaksTLS,
         clientAuthority: setup.clientAuthority
     )

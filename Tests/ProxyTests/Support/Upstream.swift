@@ -18,11 +18,13 @@ final class Upstream: Sendable {
     /// - Parameters:
     ///   - reserved: the port to listen on; `nil` for any free one.
     ///   - sendBuffer: of the kernel for each connection, in bytes; `nil` leaves it to the kernel.
+    ///   - isNarrow: as ``NarrowSocket`` says.
     ///   - speaksTLS: with ``TestCertificates/selfSigned``.
     ///   - clientAuthority: who must vouch for the certificate of whoever connects; `nil` asks for none.
     static func start(
         on reserved: ReservedPort? = nil,
         sendBuffer: Int? = nil,
+        isNarrow: Bool = false,
         speaksTLS: Bool = false,
         clientAuthority: String? = nil
     ) async throws -> Upstream {
@@ -35,6 +37,11 @@ final class Upstream: Sendable {
             .childChannelOption(.maxMessagesPerRead, value: 1)
         if let sendBuffer {
             bootstrap = bootstrap.childChannelOption(.socketOption(.so_sndbuf), value: .init(sendBuffer))
+        }
+        if isNarrow {
+            for (option, value) in NarrowSocket.options {
+                bootstrap = bootstrap.serverChannelOption(option, value: value)
+            }
         }
         bootstrap = bootstrap.childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {

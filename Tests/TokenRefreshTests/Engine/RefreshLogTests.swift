@@ -24,8 +24,7 @@ import TokenStorage
             let line = try #require(lines.first)
             let endsAt = try #require(try await self.house.record()?.tokens?.expiresAt)
             for fact in [
-                #""account.name": alice"#, #""provider.name": acme"#, #""token.generation": 2"#,
-                #""token.ends_at": \#(endsAt.rfc3339)"#,
+                "account.name=alice", "provider.name=acme", "token.generation=2", "token.ends_at=\(endsAt.rfc3339)",
             ] { #expect(line.contains(fact), "\(line)") }
             #expect(self.lines("warning", "a refresh failed").isEmpty)
         }
@@ -42,8 +41,8 @@ import TokenStorage
             #expect(lines.count == 1)
             let line = try #require(lines.first)
             for fact in [
-                #""account.name": alice"#, #""provider.name": acme"#, #""error.code": provider_config"#,
-                #""refresh.reason": config.invalid_client"#,
+                "account.name=alice", "provider.name=acme", "error.code=provider_config",
+                "refresh.reason=config.invalid_client",
             ] { #expect(line.contains(fact), "\(line)") }
         }
     }

@@ -10,7 +10,7 @@ struct House: Sendable {
     let clock = ManualClock()
     let store: FaultyTokenStore
     let vault: AccountVault
-    let log = CapturedLog()
+    let log = HeardLog()
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -65,7 +65,7 @@ struct House: Sendable {
             boot: .random(),
             limits: limits,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
-            logger: self.log.logger(),
+            logger: self.log.logger,
             random: { 1 },
             onPass: { events.append($0) }
         )

@@ -38,10 +38,21 @@ struct ImportTokensCommand: AsyncParsableCommand {
         let client = try self.admin.client()
         let source: TokenSource = self.file.map { .file($0) } ?? .standardInput
         let tokens = try source.read(for: self.name)
-        let before = try? await client.send(.account(self.name)).read(AccountReply.self)
+        let before = try await self.standing(client)
         let reply = try await client.send(.importTokens(tokens.body, for: self.name))
         if self.admin.isJSON { return Console.say(reply.text) }
         let account = try reply.read(AccountReply.self)
         Console.say(AccountText(times: RelativeTime(now: .now)).imported(account, over: before))
+    }
+
+    /// The account as it is; `nil` where the gateway does not show it.
+    ///
+    /// Who is not let in here, or finds nobody, would not be with the tokens either: another attempt only costs time, and
+    /// counts among those that the gateway slows down.
+    private func standing(_ client: AdminClient) async throws(CommandFailure) -> AccountReply? {
+        let reply = try await client.exchange(.account(self.name))
+        let failure = reply.failure(of: AdminRequest.importTokens([], for: self.name).attempt)
+        if let failure, failure.status == .notAllowed || failure.status == .unavailable { throw failure }
+        return try? reply.read(AccountReply.self)
     }
 }

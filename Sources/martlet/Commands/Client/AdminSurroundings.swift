@@ -44,9 +44,11 @@ package struct AdminSurroundings: Sendable {
         text: Self.tokenText
     )
 
+    /// Whatever else is wrong with the file, or with what it refers to, is nothing to who only speaks with a gateway that
+    /// runs: this user may not even be one who may read its secrets.
     private static func configured(_ path: String) throws(CommandFailure) -> Configured {
         do throws(SettingsError) {
-            let admin = try SettingsFile.load(path: path).admin
+            let admin = try SettingsFile.loadAdmin(path: path)
             return Configured(address: admin.address.description, tokenFile: admin.tokenFile)
         } catch {
             let fault = error.faults.first?.description ?? "\(path) can't be read"

@@ -15,7 +15,7 @@ package struct AccountText: Sendable {
             table.add([
                 account.name,
                 account.provider,
-                account.configured ? account.state : "\(account.state), not configured",
+                account.configured ? account.stateText : "\(account.stateText), not configured",
                 self.times.text(account.expiresAt),
                 self.times.text(account.lastRefreshAt),
                 account.lastError ?? "-",
@@ -29,7 +29,7 @@ package struct AccountText: Sendable {
         var facts = FactList()
         facts.add("account", account.name)
         facts.add("provider", account.provider)
-        facts.add("state", account.state)
+        facts.add("state", account.stateText)
         if !account.configured { facts.add("configured", "no, only its record is left in the store") }
         facts.add("token ends", self.times.longText(account.expiresAt))
         facts.add("last refresh", self.times.longText(account.lastRefreshAt))

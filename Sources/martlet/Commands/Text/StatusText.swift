@@ -16,14 +16,14 @@ package struct StatusText: Sendable {
         facts.add("store", "\(status.store.driver), \(status.store.open ? "open" : "out of reach")")
         let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }
         facts.add("listeners", listeners.isEmpty ? "-" : listeners.joined(separator: ", "))
-        return facts.lines + self.providers(status.providers) + self.accounts(status.accounts)
+        return facts.lines + self.providers(status) + self.accounts(status.accounts)
     }
 
-    private func providers(_ providers: [StatusReply.Provider]) -> [String] {
-        guard !providers.isEmpty else { return [] }
+    private func providers(_ status: StatusReply) -> [String] {
+        guard !status.providers.isEmpty else { return [] }
         var table = TextTable("PROVIDER", "ACCOUNTS", "STATES")
-        for provider in providers {
-            let states = provider.accounts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+        for provider in status.providers {
+            let states = Self.states(provider, status.accounts).map { "\($0.value) \($0.key)" }
             table.add([
                 provider.name,
                 String(provider.accounts.values.reduce(0, +)),
@@ -31,6 +31,19 @@ package struct StatusText: Sendable {
             ])
         }
         return [""] + table.lines
+    }
+
+    /// How many accounts are in which state, by the words that ``AccountText`` has for those.
+    private static func states(
+        _ provider: StatusReply.Provider,
+        _ accounts: [AccountReply]
+    ) -> [(key: String, value: Int)] {
+        var states = provider.accounts
+        for account in accounts where account.provider == provider.name && account.isUnfetched {
+            states[account.state, default: 1] -= 1
+            states[account.stateText, default: 0] += 1
+        }
+        return states.filter { $0.value > 0 }.sorted { $0.key < $1.key }
     }
 
     private func accounts(_ accounts: [AccountReply]) -> [String] {

@@ -1,0 +1,41 @@
+package import Logging
+internal import Synchronization
+
+/// All that was logged through it, at every level.
+package final class HeardLog: Sendable {
+    private let heard = Mutex<[String]>([])
+
+    package init() {}
+
+    /// A line each: the level, the message, then the facts as `name=value` in the order of their names.
+    package var lines: [String] { self.heard.withLock { $0 } }
+
+    package var text: String { self.lines.joined(separator: "\n") }
+
+    package var logger: Logger {
+        var logger = Logger(label: "test") { _ in Handler(log: self) }
+        logger.logLevel = .trace
+        return logger
+    }
+
+    private struct Handler: LogHandler {
+        let log: HeardLog
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        init(log: HeardLog) { self.log = log }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { self.metadata[key] }
+            set { self.metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let facts = self.metadata.merging(event.metadata ?? [:]) { $1 }
+                .sorted { $0.key < $1.key }
+                .map { "\($0.key)=\($0.value)" }
+            let line = (["\(event.level)", "\(event.message)"] + facts).joined(separator: " ")
+            self.log.heard.withLock { $0.append(line) }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import TestKit
+import Testing
+
+/// What would keep `serve` from starting is found by `check`.
+@Suite struct CheckingTests {
+    private func check(_ text: String, in directory: TemporaryDirectory) async throws -> Program.Outcome {
+        for (name, content) in [
+            ("cert.pem", TestCertificates.selfSigned), ("key.pem", TestCertificates.selfSignedKey),
+            ("other.pem", TestCertificates.serverKey), ("garbled.pem", "not a certificate"),
+            ("half.pem", String(TestCertificates.authority.prefix(200))),
+        ] {
+            try directory.write(Array(content.utf8), to: name)
+            try directory.setMode(0o600, of: name)
+        }
+        try directory.write(Array(text.utf8), to: "martlet.yaml")
+        return try await Program.run("martlet", ["check", "--config", "martlet.yaml"], in: directory)
+    }
+
+    @Test func `certificates and keys that can't be used are faults where they are named, with all others at once`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+
+        let outcome = try await self.check(
+            """
+            state_dir: .
+            listeners:
+              - { address: 127.0.0.1:1, tls: { certificate: cert.pem, key: other.pem, client_ca: half.pem } }
+              - { address: 127.0.0.1:2, tls: { certificate: garbled.pem, key: key.pem } }
+              - { address: 127.0.0.1:3, tls: { certificate: cert.pem, key: garbled.pem } }
+            shutdown_grace: 30
+            providers:
+              mock: { issuer: "https://127.0.0.1:9", client_id: me, tls: { ca: garbled.pem } }
+            accounts:
+              alice: { provider: mock }
+            routes:
+              - name: acme
+                match: { path: /acme/ }
+                upstream: https://127.0.0.1:9/
+                account: alice
+                upstream_tls: { ca: garbled.pem, certificate: cert.pem, key: other.pem }
+            """,
+            in: directory
+        )
+
+        #expect(outcome.exitCode == 78)
+        #expect(outcome.output.isEmpty)
+        let expected = [
+            "3:64: listeners[0].tls.key: the key in \(directory.path(of: "other.pem")) is not that of the first certificate",
+            "3:86: listeners[0].tls.client_ca: no certificates could be read from \(directory.path(of: "half.pem"))",
+            "4:49: listeners[1].tls.certificate: no certificates could be read from ",
+            "5:64: listeners[2].tls.key: \(directory.path(of: "garbled.pem")) holds no key in PEM form",
+            "6:17: shutdown_grace: ",
+            "8:68: providers.mock.tls.ca: no certificates could be read from ",
+            "16:25: routes[0].upstream_tls.ca: no certificates could be read from ",
+            "16:66: routes[0].upstream_tls.key: the key in ",
+        ]
+        let faults = outcome.errors.split(separator: "\n")
+        #expect(faults.count == expected.count, "\(outcome.errors)")
+        for (fault, start) in zip(faults, expected) {
+            #expect(fault.hasPrefix("martlet.yaml:\(start)"))
+        }
+        #expect(!outcome.errors.contains("PRIVATE KEY"))
+    }
+
+    @Test func `those that can be used are none`() async throws {
+        let directory = try TemporaryDirectory()
+
+        let outcome = try await self.check(
+            """
+            state_dir: .
+            listeners: [{ address: 127.0.0.1:1, tls: { certificate: cert.pem, key: key.pem, client_ca: cert.pem } }]
+            providers:
+              mock: { issuer: "https://127.0.0.1:9", client_id: me, tls: { ca: cert.pem } }
+            accounts:
+              alice: { provider: mock }
+            routes:
+              - name: acme
+                match: { path: /acme/ }
+                upstream: https://127.0.0.1:9/
+                account: alice
+                upstream_tls: { ca: cert.pem, certificate: cert.pem, key: key.pem }
+            """,
+            in: directory
+        )
+
+        #expect(outcome.exitCode == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("shows the certificate in \(directory.path(of: "cert.pem"))"))
+    }
+}

@@ -1,0 +1,52 @@
+import NIOCore
+import Proxy
+import TestKit
+import Testing
+
+/// Over TLS the ends of a tunnel are words of their own: behind both of them TLS ends the connection, whatever still waits
+/// for the kernel to take it.
+@Suite struct TunnelFarewellTests {
+    /// Some lie between what the kernel takes from the gateway at once and where the gateway reads no more: then the other
+    /// side's end is read while bytes wait. How much the kernel takes differs between systems.
+    private static let sizes = stride(from: 16 << 10, through: 640 << 10, by: 24 << 10)
+
+    @Test(arguments: [true, false])
+    func `who reads only after its own end gets all that was sent before the other's`(fromCaller: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
+        var setup = Rig.Setup()
+        if fromCaller {
+            let tls = try UpstreamTLS(UpstreamTLS.Files(certificateAuthorities: directory.path(of: "ca.pem")))
+            setup = .route { $0.upstream.tls = tls }
+            setup.speaksTLS = true
+            setup.isNarrow = true
+        } else {
+            setup.tls = try CallerTLS(try TLSFiles().pair("server"))
+        }
+        try await withRig(setup) { rig in
+            for size in Self.sizes {
+                let caller =
+                    fromCaller ? try await rig.caller() : try await rig.secureCaller(.caller(), isNarrow: true)
+                try await caller.send(Handshake.request())
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                try await upstream.send(Handshake.accepted)
+                #expect(try await caller.head().status == 101)
+                let (from, to) = fromCaller ? (caller, upstream) : (upstream, caller)
+                // Given bytes that nobody takes, and an end behind them
+                let sent = ByteBuffer(repeating: 0x61, count: size)
+                try await from.send(sent)
+                try await from.finish()
+                for _ in 1...3 { try await rig.settle() }
+                // When the other side has ended its own
+                try await to.finish()
+                for _ in 1...3 { try await rig.settle() }
+                // Then it finds them all
+                let (bytes, ending) = try await to.rest()
+                #expect(bytes.readableBytes == size)
+                #expect(ending == .clean)
+                #expect(try await from.ending() == .clean)
+            }
+        }
+    }
+}

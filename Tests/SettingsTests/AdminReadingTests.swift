@@ -1,0 +1,62 @@
+import Settings
+import TestKit
+import Testing
+
+/// What a command that speaks with a running gateway reads of its configuration.
+@Suite struct AdminReadingTests {
+    private func read(_ text: String, variables: [String: String] = ["HOME": "/h"]) throws -> AdminSettings {
+        try SettingsReader(
+            file: "martlet.yaml",
+            surroundings: Surroundings(configurationDirectory: "/etc/martlet", variables: variables)
+        ).readAdmin(text)
+    }
+
+    private func faults(_ text: String, variables: [String: String] = ["HOME": "/h"]) throws -> [String] {
+        let error = try #require(throws: SettingsError.self) { try self.read(text, variables: variables) }
+        return error.faults.map(\.description)
+    }
+
+    /// Wrong wherever it can be, but for what is asked.
+    private static let wrong = """
+        listeners: [{ address: 127.0.0.1:9081, tls: { certificate: none.pem, key: none.key } }]
+        providers: { acme: { client_secret: { file: /none/secret }, timeuot: 3 } }
+        accounts: 7
+        routes: [{ upsteam: x }]
+        callers: []
+        lgo: {}
+        lgo: {}
+        store: { driver: postgres }
+        """
+
+    @Test func `what else is wrong does not count`() throws {
+        let admin = try self.read("admin: { address: 127.0.0.1:9081, token_file: t }\nstate_dir: state\n" + Self.wrong)
+        #expect(admin.address.description == "127.0.0.1:9081")
+        #expect(admin.tokenFile == "/etc/martlet/state/t")
+        let standard = try self.read(Self.wrong)
+        #expect(standard.address.description == "127.0.0.1:8081")
+        #expect(standard.tokenFile == "/h/.local/state/martlet/admin.token")
+    }
+
+    @Test(arguments: [
+        ("admin: { address: nowhere }", ["1:19: admin.address: "]),
+        (
+            "admin: { adress: 127.0.0.1:1, token_file: 7 }\nstate_dir: []",
+            ["1:10: admin.adress: ", "2:12: state_dir: "]
+        ),
+        ("amdin: { address: 127.0.0.1:1 }", ["1:1: amdin: unknown key, did you mean \"admin\"?"]),
+        ("statedir: /s", ["1:1: statedir: unknown key, did you mean \"state_dir\"?"]),
+        ("admin: { address: 10.0.0.1:1 }", ["1:19: admin.address: must be a loopback address"]),
+    ])
+    func `what is wrong with it does, all at once`(text: String, expected: [String]) throws {
+        let faults = try self.faults(text + "\n" + Self.wrong)
+        #expect(faults.count == expected.count, "\(faults)")
+        for (fault, start) in zip(faults, expected) { #expect(fault.hasPrefix("martlet.yaml:" + start)) }
+    }
+
+    @Test func `so does a directory that nothing names, and a file that is none`() throws {
+        #expect(try self.faults(Self.wrong, variables: [:]).count == 1)
+        #expect(try self.faults("").count == 1)
+        #expect(try self.faults("[]").count == 1)
+        #expect(try self.faults("a: [").count == 1)
+    }
+}
