@@ -89,7 +89,7 @@ import Testing
             in: directory
         )
         let before = try await gateway.martlet("accounts", "show", "alice")
-        #expect(before.output.contains("expired"))
+        #expect(before.output.contains("not fetched yet"))
         #expect(try await mock.stats().token_requests.ok == 0)
 
         let statuses = try await gateway.statuses(100, "echo")

@@ -17,6 +17,7 @@ case is bounded in time. Prints what was measured beside its bound; exits 1 when
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import json
 import os
@@ -32,6 +33,7 @@ from stressing.checks import Check, Skipped, report
 from stressing.processes import Failed, Processes, say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DESCRIPTORS = 1 << 15
 # Seconds that a case may take.
 CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "websockets": 300, "restart": 600}
 
@@ -86,10 +88,18 @@ async def run(case, options):
     return checks
 
 
+def raise_descriptors():
+    """As many as 10,000 callers and their upstream connections need, where this user may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(hard, DESCRIPTORS),) * 2)
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def main():
     options = parse()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    raise_descriptors()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         options.program = program(options)

@@ -12,7 +12,8 @@ REQUEST = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 async def run(processes, options):
     count = processes.share(10_000)
-    processes.need_descriptors(count)
+    # The gateway keeps one for an upstream connection of each caller, and a reserve.
+    processes.need_descriptors(2 * count + 2500)
     gateway = processes.gateway(processes.upstream())
     # What the first requests of all bring into memory is nobody's share.
     for _ in range(200):

@@ -38,6 +38,7 @@ extension GatewayLoop {
     /// - Parameter open: builds the pipeline of one that is let in.
     func admit(_ channel: any Channel, speaksTLS: Bool, _ open: @escaping () throws -> Void) throws {
         let limits = self.limits
+        try channel.syncOptions?.setOption(.recvAllocator, value: self.readBuffers)
         guard limits.connections.enter() else { return try self.turnAway(channel, speaksTLS: speaksTLS) }
         channel.closeFuture.whenComplete { _ in limits.connections.leave() }
         guard limits.addresses.isSet else { return try open() }

@@ -7,8 +7,6 @@ import TokenModel
 /// What one event loop owns of the gateway: its tables, its callers, its upstream connections, and who waits for a pass.
 /// Nothing of a request leaves it, but the question for a pass.
 final class GatewayLoop {
-    /// One read takes at most 16 KiB.
-    static let readBuffers = AdaptiveRecvByteBufferAllocator(minimum: 1 << 10, initial: 2 << 10, maximum: 16 << 10)
     /// A peer that leaves more than 16 KiB untaken stops the reads on the other side.
     static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 8 << 10, high: 16 << 10)
 
@@ -29,6 +27,7 @@ final class GatewayLoop {
     var requestHeads = SpareBuffer()
     var answerHeads = SpareBuffer()
     private(set) var isDraining = false
+    private let readShare = ReadShare()
     private var callers: [CallerHandler] = []
     /// Connections there was no place for, until they are gone.
     var turnedAway: [TurnedAwayHandler] = []
@@ -102,6 +101,9 @@ final class GatewayLoop {
         }
         self.unflushed.removeAll(keepingCapacity: true)
     }
+
+    /// What one read of a connection takes, of a caller or to an upstream.
+    var readBuffers: SharedReadBuffers { SharedReadBuffers(NIOLoopBound(self.readShare, eventLoop: self.eventLoop)) }
 
     /// Requests under way now; a tunnel is one.
     var requestCount: Int { self.callers.count { $0.isBusy } }
@@ -205,6 +207,7 @@ extension GatewayLoop {
     func opened(_ caller: CallerHandler) {
         caller.index = self.callers.count
         self.callers.append(caller)
+        self.readShare.divide(among: self.callers.count)
     }
 
     func closed(_ caller: CallerHandler) {
@@ -213,6 +216,7 @@ extension GatewayLoop {
             self.callers[caller.index] = last
             last.index = caller.index
         }
+        self.readShare.divide(among: self.callers.count)
         if self.callers.isEmpty { self.drained?.succeed() }
     }
 

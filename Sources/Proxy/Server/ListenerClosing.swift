@@ -20,9 +20,16 @@ enum ListenerClosing {
     }
 
     private static func attempt(_ listener: any Channel, looks: Int, _ closed: EventLoopPromise<Void>) {
-        guard looks > 0, Self.isAnyoneWaiting(at: listener) else { return listener.close(promise: closed) }
+        guard looks > 0, Self.isAnyonePending(at: listener) || Self.isAnyoneWaiting(at: listener) else {
+            return listener.close(promise: closed)
+        }
         // In between the loop takes them in.
         listener.eventLoop.scheduleTask(in: .milliseconds(1)) { Self.attempt(listener, looks: looks - 1, closed) }
+    }
+
+    /// Someone was accepted whom another loop has still to take over.
+    private static func isAnyonePending(at listener: any Channel) -> Bool {
+        (try? listener.pipeline.syncOperations.handler(type: HandoverWatch.self))?.isAnyonePending == true
     }
 
     private static func isAnyoneWaiting(at listener: any Channel) -> Bool {

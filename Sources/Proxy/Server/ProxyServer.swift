@@ -123,9 +123,11 @@ package final class ProxyServer: Sendable {
         let loops = self.loops
         let listener = try await ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 4_096)
-            .serverChannelInitializer(Admission.pausesWhenExhausted)
+            .serverChannelOption(.autoRead, value: false)
+            .serverChannelInitializer { listener in
+                Admission.pausesWhenExhausted(listener).flatMap { HandoverWatch.begin(on: listener) }
+            }
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -139,6 +141,8 @@ package final class ProxyServer: Sendable {
                 }
             }
             .withBoundSocket(socket).get()
+        try await HandoverWatch.end(on: listener)
+        try await listener.setOption(.autoRead, value: true).get()
         self.listeners.withLock { $0.append(listener) }
         return .unix(path: path)
     }
@@ -150,7 +154,6 @@ package final class ProxyServer: Sendable {
             .serverChannelOption(.socketOption(.reusePort), value: 1)
             .serverChannelInitializer(Admission.pausesWhenExhausted)
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

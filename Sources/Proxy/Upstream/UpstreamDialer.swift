@@ -96,7 +96,6 @@ package struct UpstreamDialer: Sendable {
         return ClientBootstrap(group: self.eventLoop)
             .connectTimeout(deadline - NIODeadline.now())
             .channelOption(.maxMessagesPerRead, value: 1)
-            .channelOption(.recvAllocator, value: GatewayLoop.readBuffers)
             .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             // An upstream's end comes as an event of its own, so that a reset can't be taken for it.
             .channelOption(.allowRemoteHalfClosure, value: true)

@@ -335,5 +335,6 @@ extension UpstreamHandler {
     /// It is connected, and counts from now on.
     func join(_ pool: UpstreamPool) {
         self.pool = pool
+        try? self.context?.channel.syncOptions?.setOption(.recvAllocator, value: pool.readBuffers)
     }
 }

@@ -41,6 +41,7 @@ final class UpstreamPool {
     }
 
     var tick: Tick { self.loop.tick }
+    var readBuffers: SharedReadBuffers { self.loop.readBuffers }
 
     /// The upstream can't be sent chunks (RFC 9112 §6.1).
     var speaksHTTP10: Bool {
