@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import NIOHTTP1
+internal import TestKit
 internal import Testing
 
 @Suite struct MetricsRouteTests {

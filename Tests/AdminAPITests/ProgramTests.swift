@@ -1,6 +1,7 @@
 internal import AdminAPI
 internal import NIOHTTP1
 internal import OAuth
+internal import TestKit
 internal import Testing
 internal import TokenModel
 internal import TokenStorage

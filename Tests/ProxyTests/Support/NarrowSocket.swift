@@ -8,7 +8,7 @@ import NIOCore
 /// and segments so small that the sender's own buffer does not grow over some tens of KiB either.
 enum NarrowSocket {
     /// Of a socket before it is connected, or of one that listens.
-    static let options: [(ChannelOptions.Types.SocketOption, CInt)] = [
+    static let options: [(ChannelOptions.Types.SocketOption, ChannelOptions.Types.SocketOption.Value)] = [
         (.socketOption(.so_rcvbuf), 8 << 10), (.tcpOption(.init(rawValue: TCP_MAXSEG)), 536),
     ]
 }
