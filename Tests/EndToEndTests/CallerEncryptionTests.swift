@@ -61,6 +61,20 @@ import Testing
         try await eventually("a word of it") { gateway.program.complaints.contains("handshake_untrusted_caller") }
     }
 
+    @Test func `a caller is told who may vouch for its certificate, so that one with several can choose`() async throws {
+        let directory = try TemporaryDirectory()
+        try Self.present(TestCertificates.selfSigned, TestCertificates.selfSignedKey, in: directory)
+        let gateway = try await Gateway(Mock(in: directory), in: directory, listener: Self.listener)
+
+        let outcome = try await Program.run(
+            "/usr/bin/openssl",
+            ["s_client", "-connect", String(gateway.callers.dropFirst("https://".count)), "-CAfile", "cert.pem"],
+            in: directory
+        )
+
+        #expect(outcome.output.contains("Acceptable client certificate CA names\nCN = Test client ca\n"), "\(outcome.output)")
+    }
+
     @Test(arguments: [
         ("a key of another certificate", TestCertificates.serverKey, 0o600, "is not that of the first certificate in"),
         ("a key that others can read", TestCertificates.selfSignedKey, 0o644, "can be read or written by others"),

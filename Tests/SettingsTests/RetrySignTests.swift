@@ -25,8 +25,8 @@ import Testing
     @Test(
         arguments: [
             ("true", .flag(true)), ("190", .number(190)), ("-1.5e2", .number(-150)), ("null", .null), ("", .null),
-            ("'190'", .text("190")), ("\"false\"", .text("false")), ("''", .text("")), ("yes", .text("yes")),
-            ("0190", .text("0190")), ("0x1", .text("0x1")), ("1.", .text("1.")), ("TRUE", .text("TRUE")),
+            ("'190'", .text("190")), ("\"false\"", .text("false")), ("'true'", .text("true")), ("''", .text("")), ("yes", .text("yes")),
+            ("0190", .text("0190")), ("0x1", .text("0x1")), ("1.", .text("1.")), ("1e999", .text("1e999")), ("TRUE", .text("TRUE")),
             ("{ code: 190, 'x y': a }", .object(["code": .number(190), "x y": .text("a")])),
         ] as [(String, JSONPattern)]
     )
@@ -63,6 +63,13 @@ import Testing
     @Test func `all faults come at once`() {
         let text = "[{ status: 99, json: { a: [], b: [] } }, { json: {} }]"
         #expect(faults(of: SampleFile().route("retry_on: \(text)").text).count == 5)
+    }
+
+    @Test func `each sign that was there before is named as the first that said it`() {
+        let text = "[{ status: 403 }, { status: 404 }, { status: 403 }, { status: 403 }]"
+        let found = faults(of: SampleFile().route("retry_on: \(text)").text)
+        #expect(found.count == 2)
+        #expect(found.allSatisfy { $0.hasSuffix(": says the same as retry_on[0]") })
     }
 
     @Test func `there are sixteen signs at most, and none nested deeper than answers are read`() {

@@ -18,6 +18,7 @@ import Testing
             ("Keep-Alive: timeout=5, max=100\r\n", 5),
             ("Keep-Alive: max=100,timeout=05\r\n", 5),
             ("Keep-Alive: timeout=9, timeout=4\r\nKeep-Alive: timeout=6\r\n", 4),
+            ("Keep-Alive: timeout=6\r\nKeep-Alive: timeout=4\r\n", 4),
             ("Keep-Alive: max=100\r\n", nil),
             ("Keep-Alive: 300\r\n", nil),
             ("Keep-Alive: timeout=\r\n", nil),

@@ -171,6 +171,8 @@ import Testing
         Row(answering, .lost(mayRepeat: true), "abortCaller", .idle),
         Row(expectingReused, .lost(mayRepeat: true), "retry", .connecting),
         Row(expectingReused, .lost(mayRepeat: false), "answerReset", .idle),
+        Row(expectingReused + [.continued], .lost(mayRepeat: true), "retry", .connecting),
+        Row(expecting + [.continued], .lost(mayRepeat: true), "answerReset", .idle),
         Row(expecting, .lost(mayRepeat: true), "answerReset", .idle),
         Row(examining, .lost(mayRepeat: false), "answerReset", .idle),
         Row(tunnelling, .lost(mayRepeat: true), "abortCaller", .idle),

@@ -45,6 +45,13 @@ import Testing
         #expect(reader.isClean == isClean)
     }
 
+    @Test(arguments: [("", nil), ("Keep-Alive: timeout=5\r\n", 4), ("Keep-Alive: timeout=2\r\n", 1)] as [(String, Int?)])
+    func `an idle connection is given up a second before the upstream does`(field: String, seconds: Int?) throws {
+        let (reader, _) = try self.reader("HTTP/1.1 200 OK\r\n\(field)Content-Length: 0\r\n\r\n")
+        #expect(reader.idleTime == seconds.map { .seconds($0) })
+        #expect(reader.isClean)
+    }
+
     @Test(arguments: [
         ("HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nab", true, true),
         ("HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\na", false, false),
