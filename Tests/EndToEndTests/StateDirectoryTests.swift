@@ -19,7 +19,7 @@ import Testing
         let outcome = try await second.program.ended()
         #expect(outcome.exitCode == 0)
         let warnings = outcome.errors.split(separator: "\n").filter {
-            $0.contains("others can change state_dir")
+            $0.contains("state_dir can be changed by others")
         }
         #expect(warnings.count == (isWarnedOf ? 1 : 0))
         #expect(warnings.allSatisfy { $0.contains("\"warning\"") && $0.contains("0\(String(mode, radix: 8))") })

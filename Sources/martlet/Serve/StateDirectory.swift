@@ -40,7 +40,7 @@ enum StateDirectory {
         let isForeign = ownership.owner != geteuid() && ownership.owner != 0
         guard isForeign || ownership.mode & 0o022 != 0 else { return }
         logger.warning(
-            "others can change state_dir, and so take tokens away or put old ones back; give it to this user with mode 0700",
+            "state_dir can be changed by others, who could take tokens away or put old ones back: its mode should be 0700",
             metadata: ["file.path": "\(path)", "file.mode": "0\(String(ownership.mode, radix: 8))"]
         )
     }
