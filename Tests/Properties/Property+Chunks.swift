@@ -2,20 +2,28 @@ import HTTPWire
 import NIOCore
 
 extension Property {
-    /// The same content comes out however a chunked body arrives, never more than went in; and what the encoder writes is
-    /// read as what it was given.
+    /// The same content comes out however a chunked body arrives, the one that any other reader takes, with the same end;
+    /// and what the encoder writes is read as what it was given.
     package static let chunks = Property("Chunks") { input in
         let readings = arrivals(of: input).map { BodyReading($0) }
         for reading in readings {
             try require(reading == readings[0], "another reading when cut otherwise: \(reading), \(readings[0])")
         }
         let reading = readings[0]
-        try require(reading.content.count + reading.rest.count <= input.count, "more came out than went in")
-        if reading.end == .clean {
+        let plain = PlainChunks(input)
+        switch reading.end {
+        case .clean:
+            guard let plain else { throw Violation("a body without an end was taken") }
+            try require(reading.content == plain.content, "another content than any other reader takes")
+            try require(reading.rest == Array(plain.rest), "another end than for any other reader")
+            try require(plain.extensionBytes <= 1 << 10, "chunk extensions above the limit")
             for trailer in reading.trailers {
                 try trailer.checkSyntax()
             }
             try Self.checkEncoding(of: reading.content, trailers: reading.rawTrailers)
+        case .unfinished:
+            try require(plain == nil, "a whole body is waited for")
+        case .refused: break
         }
         // Any bytes at all are content.
         try Self.checkEncoding(of: input, trailers: nil)

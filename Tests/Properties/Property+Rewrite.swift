@@ -43,15 +43,25 @@ extension Property {
                 try require(fields.filter { $0.isCalled("host") }.map(\.value.text) == ["api.example:444"], "the host")
                 let passing = own.filter { !$0.isStripped && !$0.isCalled(name.lowercased()) }
                 let arriving = fields.filter { field in
-                    !["host", "content-length", "transfer-encoding", name.lowercased()].contains { field.isCalled($0) }
+                    !["host", "content-length", "transfer-encoding", "connection", "upgrade", name.lowercased()]
+                        .contains { field.isCalled($0) }
                 }
                 try require(
                     arriving.map(\.name) == passing.map(\.name) + [Array("Via".utf8)]
                         && arriving.map(\.value) == passing.map(\.value) + [Array("1.1 martlet".utf8)],
                     "other fields arrive: \(String(buffer: head))"
                 )
+                try Self.checkConnection(fields, upgrades: request.asksForWebSocket, else: [])
             }
         }
+    }
+
+    /// What is of one connection is said anew: that it goes over to WebSocket where the other side said so, else `options`.
+    private static func checkConnection(_ fields: [NamedValue], upgrades: Bool, else options: [String]) throws {
+        let said = fields.filter { $0.isCalled("connection") }.map(\.value.text)
+        try require(said == (upgrades ? ["Upgrade"] : options), "the connection's options are \(said)")
+        let upgrade = fields.filter { $0.isCalled("upgrade") }.map(\.value.text)
+        try require(upgrade == (upgrades ? ["websocket"] : []), "an upgrade to \(upgrade)")
     }
 
     private static func checkAnswer(_ input: [UInt8], to method: HTTPMethod) throws {
@@ -66,7 +76,9 @@ extension Property {
             strip: true
         )
         for targets in [targets, nil] {
-            let head = CallerAnswer.head(of: answer, framing: framing, close: true, targets: targets)
+            // A tunnel has no HTTP behind it that a connection could end with.
+            let close = !answer.switchesToWebSocket
+            let head = CallerAnswer.head(of: answer, framing: framing, close: close, targets: targets)
             guard let read = Self.answer(Array(head.readableBytesView), to: method, limits: Self.roomy) else {
                 throw Violation("what goes back is not taken: \(String(buffer: head))")
             }
@@ -75,7 +87,9 @@ extension Property {
             try require(read.describedLength == answer.describedLength, "another described length")
             let isWithout = read.status < 200 || read.status == 204 || read.status == 304 || method == .head
             try require(read.body == (isWithout ? .none : framing), "framed otherwise")
-            try require(!read.keepsAlive, "the end of the connection is not told")
+            try require(read.keepsAlive != close, "the end of the connection is not told")
+            let fields = read.fields.map { NamedValue($0, in: read.bytes) }
+            try Self.checkConnection(fields, upgrades: answer.switchesToWebSocket, else: ["close"])
             try Self.compare(answer, read, isMapped: targets != nil)
         }
     }
@@ -83,7 +97,7 @@ extension Property {
     private static func compare(_ answer: ResponseHead, _ read: ResponseHead, isMapped: Bool) throws {
         let own = answer.fields.map { NamedValue($0, in: answer.bytes) }.filter { !$0.isStripped }
         let arriving = read.fields.map { NamedValue($0, in: read.bytes) }.filter { field in
-            !["content-length", "transfer-encoding", "connection"].contains { field.isCalled($0) }
+            !["content-length", "transfer-encoding", "connection", "upgrade"].contains { field.isCalled($0) }
         }
         try require(own.map(\.name) == arriving.map(\.name), "other fields go back")
         for (before, after) in zip(own, arriving) {
