@@ -166,7 +166,11 @@ let package = Package(
                 asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
             ]
         ),
-        .testTarget(name: "MartletTests", dependencies: ["martlet", "TokenModel"], swiftSettings: settings),
+        .testTarget(
+            name: "MartletTests",
+            dependencies: ["martlet", "Settings", "TokenModel"],
+            swiftSettings: settings
+        ),
         tests(
             of: "MockServers",
             using: ["TestKit", "TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]

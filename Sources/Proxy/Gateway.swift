@@ -7,8 +7,8 @@ package import TokenModel
 /// A request comes to ``decide(_:from:)`` once. When its upstream connection is ready, ``authorize(_:_:refused:)`` puts the token in,
 /// in the same tick as the write: what is checked there holds for the bytes that leave.
 package struct Gateway {
-    private let callers: CallerTable
-    private let table: RouteTable
+    private var callers: CallerTable
+    private var table: RouteTable
     /// One per account, in the table's order.
     package private(set) var slots: [PassSlot]
 
@@ -87,7 +87,46 @@ package struct Gateway {
         case .dropped(let account):
             guard let index = self.slots.firstIndex(where: { $0.account == account }) else { return }
             self.slots[index].clear()
+        // Whoever is under way may still use it; `clearUnused(but:)` ends that.
+        case .retired: break
         }
+    }
+}
+
+// MARK: - Reading the configuration again
+
+extension Gateway {
+    /// Takes up a table that follows the one there is, and those who may use its routes.
+    ///
+    /// - Parameter passes: of all accounts. What a slot holds whose account was out of the configuration for a while is
+    ///   not the account's any more.
+    package mutating func follow(_ table: RouteTable, callers: CallerTable, passes: PassBook) {
+        self.table = table
+        self.callers = callers
+        for (index, slot) in table.slots.enumerated() {
+            if index == self.slots.count {
+                self.slots.append(PassSlot(account: slot.account, injections: slot.injections))
+            } else {
+                self.slots[index].prepare(slot.injections)
+            }
+        }
+        for slot in Set(table.routes.map(\.slot)) {
+            if let pass = passes[self.slots[slot].account] {
+                self.slots[slot].install(pass)
+            } else {
+                self.slots[slot].clear()
+            }
+        }
+    }
+
+    /// Takes the passes out of slots that no route uses any more.
+    ///
+    /// - Parameter busy: gives the slots that requests under way may still need; called only where there is anything to
+    ///   take out.
+    package mutating func clearUnused(but busy: () -> Set<Int>) {
+        guard self.table.unusedSlots.contains(where: { self.slots[$0].pass != nil }) else { return }
+        let busy = busy()
+        for slot in self.table.unusedSlots where !busy.contains(slot) { self.slots[slot].clear() }
     }
 }
 

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import Glibc
 internal import LocalFiles
 
 /// The configuration on disk.
@@ -45,7 +44,8 @@ package enum SettingsFile {
     private static func text(of path: String) throws(SettingsError) -> String {
         let bytes: [UInt8]
         do throws(FileError) {
-            bytes = try Self.bytes(of: path)
+            // A pipe could be read only once, and this file is read again.
+            bytes = try OpenFile.contents(of: path, limit: 1 << 20)
         } catch {
             let help =
                 error.code == .unreadable || error.code == .missing
@@ -59,19 +59,6 @@ package enum SettingsFile {
             throw SettingsError(.invalid, [fault])
         }
         return text
-    }
-
-    /// All of the file, which may be a pipe (`--config <(…)`).
-    private static func bytes(of path: String) throws(FileError) -> [UInt8] {
-        let limit = 1 << 20
-        let bytes: [UInt8]
-        do throws(SystemCallError) {
-            bytes = try OpenFile(opening: path, O_RDONLY).read(limit: limit + 1)
-        } catch {
-            throw FileError(error)
-        }
-        guard bytes.count <= limit else { throw FileError(.tooLarge, "is larger than \(Quantity.text(limit))") }
-        return bytes
     }
 
     /// Where `bytes` stop being UTF-8.

@@ -110,12 +110,12 @@ import Testing
         try await self.withGateway { gateway in
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
             try self.edit {
-                $0.replacing("strip: true", with: "strip: false").replacing("timeout: 8s", with: "timeout: 7s")
+                $0.replacing("strip: true", with: "strip: false") + "\nshutdown_grace: 7s\nstore: { driver: memory }\n"
             }
             let line = try await self.reload(gateway, "config_needs_restart")
-            #expect(line.contains(#""providers, routes""#), "\(line)")
-            // Certificates are renewed all the same
-            #expect(try await self.status(gateway, trusting: "second.pem") == "200")
+            #expect(line.contains(#""store, shutdown_grace""#), "\(line)")
+            // All else changes all the same
+            #expect(try await self.status(gateway, trusting: "second.pem") == "404")
         }
     }
 

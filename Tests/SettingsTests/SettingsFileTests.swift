@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Settings
 import TestKit
 import Testing
@@ -64,8 +65,22 @@ import TokenModel
         }
     }
 
-    @Test func `a file that has no end is given up`() {
-        #expect(lines(loading: "/dev/zero") == ["/dev/zero: is larger than 1MiB"])
+    @Test func `what is no regular file is refused, and not waited for`() throws {
+        let help = "; another file is named by --config or MARTLET_CONFIG"
+        #expect(lines(loading: "/dev/zero") == ["/dev/zero: is not a regular file\(help)"])
+        try inTemporaryDirectory { directory in
+            // Given a pipe that nobody writes to
+            let path = directory + "/martlet.yaml"
+            try #require(unsafe mkfifo(path, 0o600) == 0)
+            #expect(lines(loading: path) == ["\(path): is not a regular file\(help)"])
+        }
+    }
+
+    @Test func `a file that is far too large is given up`() throws {
+        try inTemporaryDirectory { directory in
+            let path = try write(String(repeating: "#", count: 2 << 20), to: directory + "/martlet.yaml")
+            #expect(lines(loading: path) == ["\(path): is larger than 1MiB"])
+        }
     }
 
     @Test func `a file that is not UTF-8 says where`() throws {

@@ -14,9 +14,12 @@ package final class Caller: Sendable {
     private let otherMethods: [[UInt8]]
     /// As configured, for telling why something was refused.
     private let plan: CallerPlan?
+    /// Whose it is: only that table knows whether it may still be let in.
+    let edition: CallerTable.Edition
 
     /// Anyone at all: there are no callers to tell apart.
-    init() {
+    init(of edition: CallerTable.Edition) {
+        self.edition = edition
         self.name = nil
         self.routes = nil
         self.methods = nil
@@ -24,7 +27,8 @@ package final class Caller: Sendable {
         self.plan = nil
     }
 
-    init(_ plan: CallerPlan, of table: RouteTable) {
+    init(_ plan: CallerPlan, for table: RouteTable, of edition: CallerTable.Edition) {
+        self.edition = edition
         self.name = plan.name
         self.routes =
             plan.routes == nil && plan.accounts == nil

@@ -8,18 +8,25 @@ package struct CallerTable: Sendable {
     /// How long a look-up takes tells nothing of a key: what it may tell of is the digest, and nobody can choose a key by
     /// its digest or come from one to the other.
     private let callers: [KeyDigest: Caller]?
-    private let anyone = Caller()
+    private let anyone: Caller
     private let webPages: WebPageRule
+    private let edition: Edition
+
+    /// Tells one table's callers from those of the table that it has taken the place of, by which object it is.
+    final class Edition: Sendable {}
 
     /// - Parameters:
     ///   - plans: `nil` for a gateway that anyone may use who can connect, but for web pages.
     ///   - table: the routes that callers are let use.
     ///   - hosts: names and addresses of the listeners, as they stand in a `Host` field.
     package init(_ plans: [CallerPlan]?, routes table: RouteTable, hosts: [String] = []) {
+        let edition = Edition()
+        self.edition = edition
+        self.anyone = Caller(of: edition)
         self.callers = plans.map { plans in
             var callers: [KeyDigest: Caller] = [:]
             for plan in plans {
-                let caller = Caller(plan, of: table)
+                let caller = Caller(plan, for: table, of: edition)
                 for key in plan.keys { callers[key] = caller }
             }
             return callers
@@ -43,7 +50,7 @@ package struct CallerTable: Sendable {
         guard let key = PresentedKey(request.fields, in: bytes) else {
             throw GatewayError(.callerUnknown, "a request without a key")
         }
-        if let caller = unverified.caller(presenting: key, in: bytes) { return caller }
+        if let caller = unverified.caller(of: self.edition, presenting: key, in: bytes) { return caller }
         guard let digest = key.digest(in: bytes), let caller = callers[digest] else {
             throw GatewayError(.callerUnknown, "a request with a key that no caller has")
         }

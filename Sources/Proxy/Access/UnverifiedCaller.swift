@@ -33,8 +33,20 @@ package struct UnverifiedCaller {
     }
 
     /// Who proved itself on this connection by the very same field, if anyone did.
-    func caller(presenting key: PresentedKey, in bytes: Span<UInt8>) -> Caller? {
-        guard let proof = self.proof, proof.isOwnField == key.isOwnField,
+    ///
+    /// - Parameter edition: of the table that asks. What was proven to an earlier one is forgotten: the key may have been
+    ///   taken out of the configuration since, and its caller be let use other routes.
+    mutating func caller(
+        of edition: CallerTable.Edition,
+        presenting key: PresentedKey,
+        in bytes: Span<UInt8>
+    ) -> Caller? {
+        guard let proof = self.proof else { return nil }
+        guard proof.caller.edition === edition else {
+            self.proof = nil
+            return nil
+        }
+        guard proof.isOwnField == key.isOwnField,
             proof.credentials.matches(bytes.extracting(key.value.lower..<key.value.upper))
         else { return nil }
         return proof.caller

@@ -305,6 +305,9 @@ extension CallerHandler {
 // MARK: - For the loop
 
 extension CallerHandler {
+    /// The slot whose token the request under way may still need; a tunnel needs it no more.
+    var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
+
     /// Ends what has been waited for too long.
     func sweep() {
         guard let exchange = self.exchange else { return }

@@ -4,7 +4,7 @@ package import TokenModel
 /// One account's current pass on one event loop, with the lines that carry its token, made once per pass.
 package struct PassSlot {
     package let account: AccountID
-    private let injections: [Injection]
+    private var injections: [Injection]
     package private(set) var pass: Pass?
     /// What each request asks of the pass, apart from it: a copy of the pass costs a count for each of its parts.
     private var token: TokenMark?
@@ -29,6 +29,13 @@ package struct PassSlot {
         self.isUsed = false
         self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    /// Prepares lines for `injections`, which begin with those there are.
+    mutating func prepare(_ injections: [Injection]) {
+        guard injections.count > self.injections.count else { return }
+        if let pass { self.lines += injections.dropFirst(self.injections.count).map { $0.line(for: pass) } }
+        self.injections = injections
     }
 
     /// - Returns: whether that is news.

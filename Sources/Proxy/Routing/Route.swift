@@ -4,7 +4,7 @@ import NIOCore
 /// A route as an event loop uses it: all that can be made before the first request is made.
 package final class Route: Sendable {
     package let plan: RoutePlan
-    /// Its place in the configuration, counted from 1.
+    /// What it is counted under: the place of its name in the table's, counted from 1.
     package let number: Int
     /// Where the account's slot stands.
     package let slot: Int

@@ -3,44 +3,41 @@ import NIOCore
 package import TokenModel
 
 /// All routes in the order they are tried: those with a host first, then by longest path.
+///
+/// A table that follows another, when the configuration is read again, gives every account, upstream and route name the
+/// place that it had there. So a request that was matched by the older table goes on with that one's route to its end,
+/// and what stands at a place means the same to both. Places that nothing uses any more stay empty; a name that comes
+/// back finds its own again.
 package struct RouteTable: Sendable {
     package let routes: [Route]
     /// The accounts in the order of their slots, each with the injections its slot prepares lines for.
     package let slots: [(account: AccountID, injections: [Injection])]
     /// The upstreams in the order of their pools.
     let pools: [UpstreamOrigin]
+    /// Of routes, by their numbers, with those that were there before.
+    package let names: [String]
+    /// Of accounts that no route uses any more.
+    package let unusedSlots: [Int]
 
-    package init(_ plans: [RoutePlan]) {
-        var slots: [(account: AccountID, injections: [Injection])] = []
-        var pools: [UpstreamOrigin] = []
-        let routes = plans.enumerated().map { index, plan in
-            let slot =
-                slots.firstIndex { $0.account == plan.account }
-                ?? {
-                    slots.append((plan.account, []))
-                    return slots.count - 1
-                }()
-            let line =
-                slots[slot].injections.firstIndex(of: plan.injection)
-                ?? {
-                    slots[slot].injections.append(plan.injection)
-                    return slots[slot].injections.count - 1
-                }()
-            let origin = UpstreamOrigin(plan)
-            let pool =
-                pools.firstIndex(of: origin)
-                ?? {
-                    pools.append(origin)
-                    return pools.count - 1
-                }()
-            return Route(plan, number: index + 1, slot: slot, line: line, pool: pool)
-        }
+    /// - Parameter old: the table whose place this one is to take; `nil` for the first.
+    package init(_ plans: [RoutePlan], following old: RouteTable? = nil) {
+        var places = RoutePlaces(following: old)
+        let routes = plans.map { places.place($0) }
         self.routes = routes.sorted { left, right in
             if left.hostName.isEmpty != right.hostName.isEmpty { return right.hostName.isEmpty }
             return left.depth > right.depth
         }
-        self.slots = slots
-        self.pools = pools
+        self.slots = places.slots
+        self.pools = places.pools
+        self.names = places.names
+        let used = Set(routes.map(\.slot))
+        self.unusedSlots = places.slots.indices.filter { !used.contains($0) }
+    }
+
+    /// By the upstreams' pools: whether any route goes there.
+    var poolsInUse: [Bool] {
+        let used = Set(self.routes.map(\.pool))
+        return self.pools.indices.map { used.contains($0) }
     }
 
     /// What ``match(_:for:)`` found.

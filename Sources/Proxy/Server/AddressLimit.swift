@@ -3,12 +3,18 @@ import Synchronization
 
 /// How many connections one address may have, over all event loops.
 package final class AddressLimit: Sendable {
-    private let limit: Int
+    private let most: Atomic<Int>
     private let counts = Mutex<[CallerNetwork: Int]>([:])
 
     /// - Parameter limit: 0 for any number.
     package init(_ limit: Int) {
-        self.limit = limit
+        self.most = Atomic(limit)
+    }
+
+    /// How many; 0 for any number. What came while there was no limit is not counted.
+    package var limit: Int {
+        get { self.most.load(ordering: .relaxed) }
+        set { self.most.store(newValue, ordering: .relaxed) }
     }
 
     /// There is a limit at all.
@@ -19,9 +25,10 @@ package final class AddressLimit: Sendable {
 
     /// Takes a place of an address, if it has one left.
     package func enter(_ address: CallerNetwork) -> Bool {
-        self.counts.withLock { counts in
+        let limit = self.limit
+        return self.counts.withLock { counts in
             let count = counts[address] ?? 0
-            guard count < self.limit else { return false }
+            guard count < limit || limit == 0 else { return false }
             counts[address] = count + 1
             return true
         }

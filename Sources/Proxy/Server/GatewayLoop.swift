@@ -11,8 +11,8 @@ final class GatewayLoop {
     static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 8 << 10, high: 16 << 10)
 
     let eventLoop: any EventLoop
-    let headLimits: HeadLimits
-    let callerTimeouts: CallerTimeouts
+    private(set) var headLimits: HeadLimits
+    private(set) var callerTimeouts: CallerTimeouts
     let passTimeout: Duration
     let meter: LoopMeter
     private let logger: Logger
@@ -39,28 +39,24 @@ final class GatewayLoop {
 
     init(
         eventLoop: any EventLoop,
-        table: RouteTable,
-        callers: CallerTable,
-        headLimits: HeadLimits,
-        callerTimeouts: CallerTimeouts,
+        tables: RunningTables,
         passTimeout: Duration,
-        meter: LoopMeter,
         limits: SharedLimits,
         logger: Logger,
         passes: any PassSource,
         passRequests: AsyncStream<PassRequest>.Continuation
     ) {
         self.eventLoop = eventLoop
-        self.headLimits = headLimits
-        self.callerTimeouts = callerTimeouts
+        self.headLimits = tables.headLimits
+        self.callerTimeouts = tables.callerTimeouts
         self.passTimeout = passTimeout
-        self.meter = meter
+        self.meter = LoopMeter(routes: tables.table.names, log: tables.accessLog)
         self.limits = limits
         self.logger = logger
         self.passes = passes
         self.passRequests = passRequests
-        self.gateway = Gateway(table, callers: callers)
-        self.pools = table.pools.map { UpstreamPool($0, loop: self) }
+        self.gateway = Gateway(tables.table, callers: tables.callers)
+        self.pools = tables.table.pools.map { UpstreamPool($0, loop: self) }
     }
 
     func start() {
@@ -77,6 +73,7 @@ final class GatewayLoop {
         for caller in Array(self.callers) { caller.sweep() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
+        self.gateway.clearUnused { Set(self.callers.compactMap(\.slotInUse)) }
         self.meter.handOn()
     }
 
@@ -120,6 +117,22 @@ final class GatewayLoop {
         counts.downstreamConnections = self.callers.count
         counts.upstreamConnections = self.pools.reduce(self.callers.count { $0.isTunnelling }) { $0 + $1.count }
         return counts
+    }
+}
+
+// MARK: - Reading the configuration again
+
+extension GatewayLoop {
+    /// Goes by another configuration from the next request on: those under way keep the route that they began with.
+    func follow(_ running: RunningTables) {
+        self.gateway.follow(running.table, callers: running.callers, passes: running.passes)
+        for origin in running.table.pools.dropFirst(self.pools.count) {
+            self.pools.append(UpstreamPool(origin, loop: self))
+        }
+        for (pool, isInUse) in zip(self.pools, running.table.poolsInUse) { pool.isInUse = isInUse }
+        self.headLimits = running.headLimits
+        self.callerTimeouts = running.callerTimeouts
+        self.meter.follow(routes: running.table.names, log: running.accessLog)
     }
 }
 

@@ -69,6 +69,9 @@ package struct ProxyPlan: Sendable {
         }
     }
 
+    /// What callers name the listeners by in `Host`.
+    var hostFields: [String] { self.listeners.compactMap(\.address.hostField) }
+
     package init(
         listeners: [Listener],
         routes: [RoutePlan],

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Whose certificates are others than before.
 package struct CertificateRenewal: Equatable, Sendable {
     /// Where callers connect.
@@ -24,15 +26,17 @@ extension ProxyServer {
                 renewal.listeners.append(mine.address)
             }
         }
+        let table = self.running.withLock { $0.table }
         let read = plan.routes.compactMap(\.upstream.tls)
         var isNews: [UpstreamTLS: Bool] = [:]
-        for route in self.plan.routes {
-            guard let tls = route.upstream.tls, let other = read.first(where: { $0 == tls }) else { continue }
-            // Several routes may share them.
-            let isChanged = isNews[tls] ?? tls.renew(from: other)
-            isNews[tls] = isChanged
-            if isChanged { renewal.routes.append(route.name) }
+        // With those that no route uses just now: a later one may.
+        for tls in table.pools.compactMap(\.tls) where isNews[tls] == nil {
+            guard let other = read.first(where: { $0 == tls }) else { continue }
+            isNews[tls] = tls.renew(from: other)
         }
+        renewal.routes = table.routes.sorted { $0.number < $1.number }
+            .filter { $0.plan.upstream.tls.flatMap { isNews[$0] } == true }
+            .map(\.plan.name)
         return renewal
     }
 }

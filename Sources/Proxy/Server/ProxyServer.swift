@@ -7,25 +7,24 @@ import Synchronization
 package import Telemetry
 package import TokenModel
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
 /// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives passes.
 ///
 /// ``bind()`` first, so that a busy port is known before anything else starts; then ``run()`` until ``shutDown(grace:)``.
 package final class ProxyServer: Sendable {
+    /// What it was started with: of this the listeners stay.
     let plan: ProxyPlan
     private let passes: any PassSource
     private let group: MultiThreadedEventLoopGroup
-    private let loops: [NIOLoopBound<GatewayLoop>]
+    let loops: [NIOLoopBound<GatewayLoop>]
     private let passRequests: (stream: AsyncStream<PassRequest>, continuation: AsyncStream<PassRequest>.Continuation)
     private let listeners = Mutex<[any Channel]>([])
-    private let socketFiles = Mutex<[UnixSocketFile]>([])
+    let socketFiles = Mutex<[UnixSocketFile]>([])
     /// Whether the event loops still take tasks; held while one is given.
     private let takesTasks = Mutex(true)
     private let isShuttingDown = Atomic(false)
-    private let limits: SharedLimits
+    let limits: SharedLimits
+    /// What the loops go by, or have been told to.
+    let running: Mutex<RunningTables>
     /// What the loops had counted when they were last asked: after their end it is all that there is.
     private let lastTraffic: Mutex<TrafficCounts>
 
@@ -44,23 +43,18 @@ package final class ProxyServer: Sendable {
         self.group = group
         let passRequests = AsyncStream<PassRequest>.makeStream()
         self.passRequests = passRequests
-        let table = RouteTable(plan.routes)
-        let callers = CallerTable(plan.callers, routes: table, hosts: plan.listeners.compactMap(\.address.hostField))
+        let tables = RunningTables(plan, hosts: plan.hostFields, accessLog: accessLog)
+        self.running = Mutex(tables)
         let limits = SharedLimits(plan)
         self.limits = limits
-        let routes = plan.routes.map(\.name)
-        self.lastTraffic = Mutex(TrafficCounts(routes: routes.count))
+        self.lastTraffic = Mutex(TrafficCounts(routes: plan.routes.count))
         var loops: [NIOLoopBound<GatewayLoop>] = []
         for eventLoop in group.makeIterator() {
             let loop = eventLoop.submit {
                 let loop = GatewayLoop(
                     eventLoop: eventLoop,
-                    table: table,
-                    callers: callers,
-                    headLimits: plan.headLimits,
-                    callerTimeouts: plan.callerTimeouts,
+                    tables: tables,
                     passTimeout: plan.passTimeout,
-                    meter: LoopMeter(routes: routes, log: accessLog),
                     limits: limits,
                     logger: logger,
                     passes: passes,
@@ -117,8 +111,11 @@ package final class ProxyServer: Sendable {
     ///
     /// Without keys for callers, only this user may connect: there is nothing else to tell who it is.
     private func bind(_ path: String, _ claim: PortClaim) async throws -> ProxyPlan.Address {
-        let mode: mode_t = self.plan.callers == nil ? 0o600 : 0o666
-        let (file, socket) = try UnixSocketFile.bind(path, mode: mode, replacing: claim == .successor)
+        let (file, socket) = try UnixSocketFile.bind(
+            path,
+            mode: UnixSocketFile.mode(hasCallers: self.plan.callers != nil),
+            replacing: claim == .successor
+        )
         self.socketFiles.withLock { $0.append(file) }
         let loops = self.loops
         let listener = try await ServerBootstrap(group: self.group)
@@ -188,6 +185,7 @@ package final class ProxyServer: Sendable {
     /// Tells all loops what became of an account's pass, in order.
     package func follow(_ event: PassEvent) {
         self.ifLoopsRun {
+            self.running.withLock { $0.passes.follow(event) }
             for loop in self.loops {
                 loop.eventLoop.execute { loop.value.follow(event) }
             }
@@ -200,7 +198,7 @@ package final class ProxyServer: Sendable {
         self.ifLoopsRun {
             answers = self.loops.map { loop in loop.eventLoop.submit { loop.value.traffic } }
         }
-        var sum = TrafficCounts(routes: self.plan.routes.count)
+        var sum = TrafficCounts(routes: 0)
         var isWhole = !answers.isEmpty
         for answer in answers {
             // It fails where the loop has ended in the meantime.
@@ -236,7 +234,7 @@ package final class ProxyServer: Sendable {
     package var keptBytes: Int { self.limits.replayMemory.taken }
 
     /// Whoever gives passes may outlive the loops.
-    private func ifLoopsRun(_ give: () -> Void) {
+    func ifLoopsRun(_ give: () -> Void) {
         self.takesTasks.withLock { takesTasks in
             if takesTasks { give() }
         }

@@ -2,11 +2,18 @@ import Synchronization
 
 /// Places, or bytes, that all event loops share, and that there are only so many of.
 package final class SharedLimit: Sendable {
-    package let limit: Int
+    private let mostTaken: Atomic<Int>
     private let count = Atomic<Int>(0)
 
     package init(_ limit: Int) {
-        self.limit = limit
+        self.mostTaken = Atomic(limit)
+    }
+
+    /// How many there are. Lowered below what is taken, it takes nothing from anyone, and lets nobody in until enough
+    /// have left.
+    package var limit: Int {
+        get { self.mostTaken.load(ordering: .relaxed) }
+        set { self.mostTaken.store(newValue, ordering: .relaxed) }
     }
 
     /// Places that are taken now.

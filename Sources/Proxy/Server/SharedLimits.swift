@@ -21,4 +21,13 @@ final class SharedLimits: Sendable {
         self.waiters = SharedLimit(plan.waiters)
         self.replayMemory = SharedLimit(plan.replayMemory)
     }
+
+    /// Takes over the limits of another plan. Who is there already stays, however low they are.
+    func follow(_ plan: ProxyPlan) {
+        self.connections.limit = plan.connections
+        self.addresses.limit = plan.connectionsPerAddress
+        self.upstreams.limit = plan.connections
+        self.waiters.limit = plan.waiters
+        self.replayMemory.limit = plan.replayMemory
+    }
 }

@@ -16,6 +16,9 @@ struct UnixSocketFile: Sendable {
         let inode: ino_t
     }
 
+    /// Who may connect: without keys for callers only this user, since nothing else would tell who it is.
+    static func mode(hasCallers: Bool) -> mode_t { hasCallers ? 0o666 : 0o600 }
+
     /// Listens on `path`. What a process left there that has died is removed first; a socket on which somebody
     /// listens, and what is no socket, stays.
     ///
@@ -66,12 +69,20 @@ struct UnixSocketFile: Sendable {
 
     /// Removes the file, if it still is the one that was bound.
     func remove() {
-        // A successor must not put its own there between the look and the removal.
+        self.change { _ = unsafe unlink(self.path) }
+    }
+
+    /// Lets others connect from now on, if it still is the file that was bound.
+    func setMode(_ mode: mode_t) {
+        self.change { _ = unsafe chmod(self.path, mode) }
+    }
+
+    private func change(_ change: () -> Void) {
+        // A successor must not put its own there between the look and the change.
         let directory = unsafe open(Self.parent(of: self.path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { if directory >= 0 { close(directory) } }
         guard directory >= 0, Self.lock(directory) else { return }
-        guard Self.identity(of: self.path) == self.identity else { return }
-        _ = unsafe unlink(self.path)
+        if Self.identity(of: self.path) == self.identity { change() }
     }
 
     /// Waits for others that bind sockets of their own there, which takes them no time, but not for ever.

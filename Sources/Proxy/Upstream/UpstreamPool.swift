@@ -24,6 +24,10 @@ final class UpstreamPool {
     /// When the last answer came, if it was one of HTTP/1.0.
     private var sawHTTP10: Tick?
     private var expectations = Expectations()
+    /// A route goes here. Where none does any more, connections end as soon as they are free.
+    var isInUse = true {
+        didSet { if !self.isInUse { self.closeIdle() } }
+    }
 
     /// A request's place in the queue.
     private struct Place {
@@ -146,7 +150,7 @@ final class UpstreamPool {
             place.exchange.flush()
             if isTaken { return }
         }
-        if self.loop.isDraining { return upstream.close() }
+        if self.loop.isDraining || !self.isInUse { return upstream.close() }
         self.idle.append(upstream)
     }
 

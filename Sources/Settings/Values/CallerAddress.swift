@@ -5,7 +5,7 @@ package enum CallerAddress: Hashable, Sendable {
     case unix(path: String)
 
     /// Whether others than this machine's users can reach it.
-    var isReachableFromOutside: Bool {
+    package var isReachableFromOutside: Bool {
         if case .network(let address) = self { !address.host.isLoopback } else { false }
     }
 

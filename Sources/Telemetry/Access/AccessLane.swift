@@ -7,7 +7,7 @@ final class AccessLane {
     private static let bound = 1_024
 
     private let log: LogWriter
-    private let routes: [String]
+    var routes: [String]
     private var pending: [RequestRecord] = []
     private var lost = 0
     private var isClosing = false

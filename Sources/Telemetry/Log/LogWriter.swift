@@ -18,8 +18,7 @@ package final class LogWriter: Sendable {
         var isClosed = false
     }
 
-    /// How lines are written; for whoever makes them.
-    package let format: LogFormat
+    private let isText: Atomic<Bool>
     private let output: LogOutput
     private let clock: @Sendable () -> LogClock
     private let state: Mutex<State>
@@ -33,12 +32,18 @@ package final class LogWriter: Sendable {
         clock: @escaping @Sendable () -> LogClock
     ) {
         self.output = output
-        self.format = format
+        self.isText = Atomic(format == .text)
         self.clock = clock
         self.state = Mutex(State(queue: LogQueue(limits)))
         let thread = Thread { self.run() }
         thread.name = "martlet-log"
         thread.start()
+    }
+
+    /// How lines are written from now on; for whoever makes them. Those that are made stay as they are.
+    package var format: LogFormat {
+        get { self.isText.load(ordering: .relaxed) ? .text : .json }
+        set { self.isText.store(newValue == .text, ordering: .relaxed) }
     }
 
     /// Writes what waits, as far as that goes within `time`, and ends. What is logged later is lost.

@@ -8,12 +8,20 @@ package struct QueuedLogHandler: LogHandler {
     private let clock: @Sendable () -> WallTime
     package var metadata: Logger.Metadata = [:]
     package var metadataProvider: Logger.MetadataProvider?
-    package var logLevel: Logger.Level
+    private let threshold: LogThreshold
+    /// Of this logger alone.
+    private var ownLevel: Logger.Level?
 
-    package init(_ writer: LogWriter, level: Logger.Level, clock: @escaping @Sendable () -> WallTime) {
+    /// - Parameter threshold: what is less important is not logged, unless the logger was given a level of its own.
+    package init(_ writer: LogWriter, threshold: LogThreshold, clock: @escaping @Sendable () -> WallTime) {
         self.writer = writer
-        self.logLevel = level
+        self.threshold = threshold
         self.clock = clock
+    }
+
+    package var logLevel: Logger.Level {
+        get { self.ownLevel ?? self.threshold.level }
+        set { self.ownLevel = newValue }
     }
 
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {

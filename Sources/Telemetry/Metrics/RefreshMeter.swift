@@ -17,13 +17,22 @@ package final class RefreshMeter: Sendable {
     }
 
     private let counts: Mutex<[ProviderID: Counts]>
+    private let none: Counts
 
     /// - Parameters:
     ///   - providers: those of the configuration; others are not counted.
     ///   - outcomes: that are shown before there was one.
     package init(_ providers: [ProviderID], outcomes: [String]) {
         let none = Counts(outcomes: Dictionary(outcomes.map { ($0, 0) }) { first, _ in first })
+        self.none = none
         self.counts = Mutex(Dictionary(providers.map { ($0, none) }) { first, _ in first })
+    }
+
+    /// Counts these too. What was counted of others stays, as counters must.
+    package func follow(_ providers: [ProviderID]) {
+        self.counts.withLock { counts in
+            for provider in providers where counts[provider] == nil { counts[provider] = self.none }
+        }
     }
 
     /// Counts a token request that has ended.

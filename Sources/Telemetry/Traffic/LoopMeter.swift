@@ -7,7 +7,7 @@ package import TokenModel
 package final class LoopMeter {
     /// All that was counted so far.
     package private(set) var counts: TrafficCounts
-    private let accessLog: AccessLane?
+    private var accessLog: AccessLane?
 
     /// - Parameters:
     ///   - routes: their names, in the order of the configuration.
@@ -15,6 +15,25 @@ package final class LoopMeter {
     package init(routes: [String], log: LogWriter?) {
         self.counts = TrafficCounts(routes: routes.count)
         self.accessLog = log.map { AccessLane(to: $0, routes: routes) }
+    }
+
+    /// Goes by another configuration.
+    ///
+    /// - Parameters:
+    ///   - routes: begin with those there were, so that what was counted stays where it is.
+    ///   - log: takes a line per request from now on.
+    package func follow(routes: [String], log: LogWriter?) {
+        self.counts.grow(routes: routes.count)
+        guard let log else {
+            self.accessLog?.close()
+            self.accessLog = nil
+            return
+        }
+        if let lane = self.accessLog {
+            lane.routes = routes
+        } else {
+            self.accessLog = AccessLane(to: log, routes: routes)
+        }
     }
 
     /// A head left with a token.

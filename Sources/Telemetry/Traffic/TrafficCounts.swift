@@ -12,6 +12,12 @@ package struct TrafficCounts: Sendable {
         self.routes = Array(repeating: RouteCounts(), count: routes + 1)
     }
 
+    /// Makes room for routes that come behind those there are.
+    mutating func grow(routes: Int) {
+        let more = routes + 1 - self.routes.count
+        if more > 0 { self.routes += Array(repeating: RouteCounts(), count: more) }
+    }
+
     /// Counts a request that is over.
     mutating func add(_ record: RequestRecord) {
         guard self.routes.indices.contains(record.route) else { return }
@@ -24,11 +30,10 @@ package struct TrafficCounts: Sendable {
         self.routes[route].injections &+= 1
     }
 
-    /// Adds what another has counted of the same configuration.
+    /// Adds what another has counted of the same configuration, or of one before or after it.
     package mutating func add(_ other: TrafficCounts) {
-        for index in self.routes.indices where other.routes.indices.contains(index) {
-            self.routes[index].add(other.routes[index])
-        }
+        self.grow(routes: other.routes.count - 1)
+        for index in other.routes.indices { self.routes[index].add(other.routes[index]) }
         self.downstreamConnections += other.downstreamConnections
         self.upstreamConnections += other.upstreamConnections
     }

@@ -93,7 +93,7 @@ extension AccountDesk {
         }
     }
 
-    private mutating func serveUsable(now: BootInstant) -> Landing {
+    mutating func serveUsable(now: BootInstant) -> Landing {
         var landing = Landing(event: self.announcement(now: now))
         for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
             guard case .pass = waiting.wish, case .usable(let pass) = self.standing(for: waiting.wish, now: now)

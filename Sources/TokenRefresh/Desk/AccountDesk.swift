@@ -8,8 +8,8 @@ package import TokenStorage
 ///                              └─ the record changed under the flight, and somebody is not served by what is there
 ///
 /// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:deadline:unless:now:)``,
-/// ``land(_:mayStartAnother:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``, ``expire(after:now:)``,
-/// ``cancel(_:)`` or ``close()``. At most one flight is under way.
+/// ``land(_:mayStartAnother:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``, ``follow(binding:mints:now:)``,
+/// ``expire(after:now:)``, ``cancel(_:)`` or ``close()``. At most one flight is under way.
 package struct AccountDesk<Waiter> {
     struct Waiting {
         let waiter: Waiter
@@ -19,9 +19,9 @@ package struct AccountDesk<Waiter> {
 
     package let account: AccountID
     /// Whom the configuration lets the tokens go to.
-    package let binding: AccountRecord.Binding
+    package private(set) var binding: AccountRecord.Binding
     /// Whether the tokens are minted.
-    package let mints: Bool
+    package private(set) var mints: Bool
     /// The record as last seen; `nil` before the first read.
     package internal(set) var sight: Sight?
     /// Set while the record does not open. Passes that were handed out before stay good.
@@ -51,6 +51,20 @@ package struct AccountDesk<Waiter> {
         self.account = account
         self.binding = binding
         self.mints = mints
+    }
+
+    /// Goes by what the configuration says now. A flight under way goes on, and what it brings is judged by this.
+    ///
+    /// What was given up for a while is tried again, since the configuration may have been the reason.
+    ///
+    /// - Returns: whom that serves, and what the slots are to be told.
+    package mutating func follow(binding: AccountRecord.Binding, mints: Bool, now: BootInstant) -> Landing {
+        self.binding = binding
+        self.mints = mints
+        self.restsUntil = .distantPast
+        self.failedAt = nil
+        self.sight?.endPause(mints: mints, now: now)
+        return self.serveUsable(now: now)
     }
 
     /// Whether a flight is under way, or about to be.

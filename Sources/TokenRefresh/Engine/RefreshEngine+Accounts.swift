@@ -10,16 +10,17 @@ extension RefreshEngine {
     /// An account as it stands in the store now, or was last seen where the store is away; `nil` where neither the
     /// configuration nor the store knows it.
     package func status(of account: AccountID) async -> AccountStatus? {
-        if self.plans[account] != nil {
+        if self.plan(of: account) != nil {
             await self.look(at: account)
-            return self.knownStatus(of: account)
+            // It may have been taken out of the configuration meanwhile.
+            if let status = self.knownStatus(of: account) { return status }
         }
         return await self.statusOfUnconfigured(account)
     }
 
     /// All accounts of the configuration, and those that only the store knows, by name.
     package func statuses() async -> [AccountStatus] {
-        var accounts = Set(self.plans.keys)
+        var accounts = self.state.withLock { Set($0.plans.keys) }
         if let stored = try? await self.vault.accounts() { accounts.formUnion(stored) }
         var rest = accounts.makeIterator()
         return await withTaskGroup(of: AccountStatus?.self) { reads in
@@ -42,7 +43,7 @@ extension RefreshEngine {
     ///
     /// - Returns: the account after it, whatever came of it; `nil` for one that is not in the configuration.
     package func refreshNow(_ account: AccountID) async -> AccountStatus? {
-        guard self.plans[account] != nil else { return nil }
+        guard self.plan(of: account) != nil else { return nil }
         let result = await self.wait(for: account, .refresh)
         var status = await self.status(of: account)
         if case .failure(let error) = result, status?.state == .valid, status?.lastError == nil {
@@ -62,7 +63,7 @@ extension RefreshEngine {
         expiresIn: Duration? = nil,
         for account: AccountID
     ) async throws(AccountChangeError) {
-        guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
         guard plan.grant == .refreshToken else { throw .minted(account) }
         guard TokenSyntax.isRefreshToken(refreshToken), accessToken.map(TokenSyntax.isAccessToken) != false else {
             throw AccountChangeError(
@@ -96,7 +97,7 @@ extension RefreshEngine {
     ///
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
-        guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
         let rewrite = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
             record.adopt(plan.binding)
@@ -112,7 +113,7 @@ extension RefreshEngine {
     ///
     /// - Returns: what became of each token; empty where there were none.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
-        guard let plan = self.plans[account] else { throw .notConfigured(account) }
+        guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
@@ -202,7 +203,8 @@ extension RefreshEngine {
     func knownStatus(of account: AccountID) -> AccountStatus? {
         let now = self.timepiece.now.boot
         return self.state.withLock { state in
-            state.desks[account].map { desk in
+            guard state.plans[account] != nil else { return nil }
+            return state.desks[account].map { desk in
                 let isHeld = state.holds[desk.binding.provider]?.isHeld ?? false
                 return AccountStatus(desk, boot: self.boot, isConfigured: true, isHeld: isHeld, now: now)
             }

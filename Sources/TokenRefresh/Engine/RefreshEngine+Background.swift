@@ -10,7 +10,7 @@ extension RefreshEngine {
     func keepAppointments() async {
         self.state.withLock { state in
             let now = self.timepiece.now.boot
-            for plan in self.plans.values { state.agenda.set(now, for: plan.account, of: plan.provider) }
+            for plan in state.plans.values { state.agenda.set(now, for: plan.account, of: plan.provider) }
         }
         while !Task.isCancelled {
             let next = self.startErrands()
@@ -31,7 +31,7 @@ extension RefreshEngine {
             let now = self.timepiece.now.boot
             var jobs: [Job] = []
             while state.stopping == .no, let account = state.agenda.takeDue(at: now) {
-                guard let plan = self.plans[account], let job = self.errand(for: plan, now: now, &state) else {
+                guard let plan = state.plans[account], let job = self.errand(for: plan, now: now, &state) else {
                     continue
                 }
                 state.agenda.begin(of: plan.provider)
@@ -47,7 +47,7 @@ extension RefreshEngine {
 
     private func errand(for plan: AccountPlan, now: BootInstant, _ state: inout State) -> Job? {
         let account = plan.account
-        guard state.desks[account]?.sight != nil else { return .look(account) }
+        guard state.desks[account]?.sight != nil else { return .look(plan) }
         guard let due = self.appointment(of: plan, now: now, &state) else { return nil }
         guard due <= now else {
             state.agenda.set(due, for: account, of: plan.provider)
@@ -55,7 +55,7 @@ extension RefreshEngine {
         }
         guard let demand = state.desks[account]?.keepAppointment() else { return nil }
         state.flights += 1
-        return .fly(account, demand)
+        return .fly(plan, demand)
     }
 
     private func appointment(of plan: AccountPlan, now: BootInstant, _ state: inout State) -> BootInstant? {
@@ -64,7 +64,7 @@ extension RefreshEngine {
 
     /// Moves an account in the schedule, after anything about it has changed.
     func reschedule(_ account: AccountID, _ state: inout State) {
-        guard let plan = self.plans[account] else { return }
+        guard let plan = state.plans[account] else { return }
         let due = self.appointment(of: plan, now: self.timepiece.now.boot, &state)
         state.agenda.set(due, for: account, of: plan.provider)
         self.ringIfEarlier(&state)
@@ -76,20 +76,22 @@ extension RefreshEngine {
         self.ringIfEarlier(&state)
     }
 
-    private func ringIfEarlier(_ state: inout State) {
+    func ringIfEarlier(_ state: inout State) {
         guard let next = state.agenda.next, next < state.alarm else { return }
         state.alarm = next
         self.bell.ring()
     }
 
     /// Reads the record of an account that nobody has asked for yet: it may have to be kept alive.
-    func lookFirst(at account: AccountID) async {
-        guard let plan = self.plans[account] else { return }
+    func lookFirst(by plan: AccountPlan) async {
+        let account = plan.account
         await self.look(at: account)
         self.state.withLock { state in
-            if let desk = state.desks[account], desk.sight == nil, desk.unreadable == nil {
+            if let now = state.plans[account], let desk = state.desks[account], desk.sight == nil,
+                desk.unreadable == nil
+            {
                 let rest = Self.restAfterUnread * (1 + self.random())
-                state.agenda.set(self.timepiece.now.boot.advanced(by: rest), for: account, of: plan.provider)
+                state.agenda.set(self.timepiece.now.boot.advanced(by: rest), for: account, of: now.provider)
             }
             self.errandEnded(of: plan.provider, &state)
         }

@@ -12,7 +12,7 @@ extension RefreshEngine {
         let none = Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, 0) })
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
         var counts: [ProviderID: [AccountStatus.State: Int]] = [:]
-        for plan in self.plans.values {
+        for plan in self.state.withLock({ Array($0.plans.values) }) {
             let now = self.timepiece.now.boot
             if now < deadline, self.knowsLittle(of: plan.account, now: now) { await self.look(at: plan.account) }
             if counts[plan.provider] == nil { counts[plan.provider] = none }
@@ -28,7 +28,7 @@ extension RefreshEngine {
         self.state.withLock { state in
             guard let desk = state.desks[account], !desk.hasAnnouncedPass else { return false }
             guard let sight = desk.sight else { return true }
-            return sight.readAt.duration(to: now) >= self.limits.rereadInterval
+            return sight.readAt.duration(to: now) >= state.limits.rereadInterval
         }
     }
 

@@ -7,8 +7,8 @@ internal import TokenStorage
 
 /// Performs what a flight decides.
 extension RefreshEngine {
-    func fly(_ account: AccountID, _ demand: Demand) async {
-        guard let plan = self.plans[account] else { return }
+    func fly(_ plan: AccountPlan, _ demand: Demand) async {
+        let account = plan.account
         let flightPlan = FlightPlan(
             account: account,
             binding: plan.binding,
@@ -120,7 +120,7 @@ extension RefreshEngine {
         wasErrand: Bool
     ) {
         let now = self.timepiece.now.boot
-        let (landing, holdChanged, isOver) = self.state.withLock { state in
+        let (landing, start, holdChanged, isOver) = self.state.withLock { state in
             let holdChanged = state.holds[plan.provider, default: ProviderHold()]
                 .learned(outcome.lesson, probe: wasProbe, now: now)
             let landing =
@@ -129,13 +129,16 @@ extension RefreshEngine {
             state.waiters -= landing.served.count
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
+            if landing.start == nil { self.retireIfGone(plan.account, &state) }
             self.reschedule(plan.account, &state)
             if wasErrand { self.errandEnded(of: plan.provider, &state) }
-            return (landing, holdChanged, state.stopping > .no && state.flights == 0)
+            // Those who wait for an account that is gone by now are served as they would have been.
+            let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, demand: $0) }
+            return (landing, start, holdChanged, state.stopping > .no && state.flights == 0)
         }
         self.log(plan, outcome, hasTried: hasTried, holdChanged: holdChanged)
         self.settle(landing.served)
-        if let start = landing.start { self.newJobs.yield(.fly(plan.account, start)) }
+        if let start { self.newJobs.yield(.fly(start.plan, start.demand)) }
         if isOver { self.newJobs.finish() }
     }
 

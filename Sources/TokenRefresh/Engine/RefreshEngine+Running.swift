@@ -29,11 +29,11 @@ extension RefreshEngine {
 
     private func perform(_ job: Job) async {
         switch job {
-        case .fly(let account, let demand):
+        case .fly(let plan, let demand):
             // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
-            await self.fly(account, demand)
-        case .look(let account):
-            await self.lookFirst(at: account)
+            await self.fly(plan, demand)
+        case .look(let plan):
+            await self.lookFirst(by: plan)
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }
@@ -60,7 +60,7 @@ extension RefreshEngine {
             await self.timepiece.rest(until: next)
             let now = self.timepiece.now.boot
             let late = self.state.withLock { state in
-                let late = state.desks[account]?.expire(after: self.limits.longestWait, now: now) ?? []
+                let late = state.desks[account]?.expire(after: state.limits.longestWait, now: now) ?? []
                 state.waiters -= late.count
                 return late
             }
@@ -70,7 +70,7 @@ extension RefreshEngine {
 
     /// Reads a record that may have changed, and passes on what is in it.
     func look(at account: AccountID) async {
-        guard self.plans[account] != nil else { return }
+        guard self.plan(of: account) != nil else { return }
         switch await self.read(account) {
         case .success(let entry):
             let now = self.timepiece.now

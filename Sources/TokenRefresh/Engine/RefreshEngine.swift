@@ -16,14 +16,19 @@ package final class RefreshEngine: Sendable {
     typealias Desk = AccountDesk<Waiter>
 
     enum Job: Sendable {
-        case fly(AccountID, Demand)
+        /// By the plan of the moment at which it was decided, whatever the configuration says by then.
+        case fly(AccountPlan, Demand)
         /// Read a record that this process knows nothing of yet.
-        case look(AccountID)
+        case look(AccountPlan)
         case watchDeadlines(AccountID)
     }
 
     struct State {
+        /// What the configuration says now.
+        var plans: [AccountID: AccountPlan]
+        /// One for each plan, and for each account that was taken out while a flight of its was under way.
         var desks: [AccountID: Desk]
+        var limits: RefreshLimits
         var holds: [ProviderID: ProviderHold] = [:]
         var lastWaiter: UInt64 = 0
         var waiters = 0
@@ -35,10 +40,8 @@ package final class RefreshEngine: Sendable {
         var alarm = BootInstant.distantFuture
     }
 
-    let plans: [AccountID: AccountPlan]
     let vault: AccountVault
     let boot: BootID
-    let limits: RefreshLimits
     let timepiece: Timepiece
     let logger: Logger
     let relay: EventRelay
@@ -64,23 +67,25 @@ package final class RefreshEngine: Sendable {
         random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         onPass: @escaping @Sendable (PassEvent) -> Void
     ) {
-        self.plans = Dictionary(plans.map { ($0.account, $0) }) { _, later in later }
         self.vault = vault
         self.boot = boot
-        self.limits = limits
         self.timepiece = timepiece
         self.logger = logger
         self.random = random
         self.relay = EventRelay(onPass)
-        self.state = Mutex(
-            State(
-                desks: self.plans.mapValues {
-                    Desk(account: $0.account, binding: $0.binding, mints: $0.grant == .clientCredentials)
-                }
-            )
-        )
+        let plans = Self.byAccount(plans)
+        self.state = Mutex(State(plans: plans, desks: plans.mapValues { Desk($0) }, limits: limits))
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }
+
+    static func byAccount(_ plans: [AccountPlan]) -> [AccountID: AccountPlan] {
+        Dictionary(plans.map { ($0.account, $0) }) { _, later in later }
+    }
+
+    /// What the configuration says of an account now; `nil` where it says nothing.
+    func plan(of account: AccountID) -> AccountPlan? { self.state.withLock { $0.plans[account] } }
+
+    var limits: RefreshLimits { self.state.withLock { $0.limits } }
 
     /// The account's pass: at once while a valid one is known, else when a flight has brought one.
     ///
@@ -119,9 +124,11 @@ package final class RefreshEngine: Sendable {
     /// Waits until `wish` is answered: by what is known, by a flight, by the deadline, or by the caller's going.
     func wait(for account: AccountID, _ wish: Wish) async -> Result<Pass, PassError> {
         let now = self.timepiece.now.boot
-        let (known, id) = self.state.withLock { state in
+        let (known, id): (Result<Pass, PassError>?, WaiterID) = self.state.withLock { state in
             state.lastWaiter += 1
-            return (state.desks[account]?.answer(wish, now: now), WaiterID(rawValue: state.lastWaiter))
+            let id = WaiterID(rawValue: state.lastWaiter)
+            guard state.plans[account] != nil else { return (.failure(.notConfigured(account)), id) }
+            return (state.desks[account]?.answer(wish, now: now), id)
         }
         if let known {
             self.relay.deliver()
@@ -143,15 +150,17 @@ package final class RefreshEngine: Sendable {
 
     private func enter(_ waiter: Waiter, as id: WaiterID, for wish: Wish, of account: AccountID) {
         let now = self.timepiece.now.boot
-        let deadline = now.advanced(by: self.limits.longestWait)
-        let answer: Desk.Answer = self.state.withLock { state in
+        let (answer, plan): (Desk.Answer, AccountPlan?) = self.state.withLock { state in
             // The task is marked before its handler runs: whichever comes first here, the waiter is found.
-            if Task.isCancelled { return .now(waiter, .failure(.waitCancelled(account))) }
+            if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account))), nil) }
+            guard let plan = state.plans[account] else {
+                return (.now(waiter, .failure(.notConfigured(account))), nil)
+            }
             let obstacle: PassError? =
                 if state.stopping > .no {
                     .stopping(account)
-                } else if state.waiters >= self.limits.waiters {
-                    .tooManyWaiters(self.limits.waiters)
+                } else if state.waiters >= state.limits.waiters {
+                    .tooManyWaiters(state.limits.waiters)
                 } else {
                     nil
                 }
@@ -159,7 +168,7 @@ package final class RefreshEngine: Sendable {
                 waiter,
                 as: id,
                 for: wish,
-                deadline: deadline,
+                deadline: now.advanced(by: state.limits.longestWait),
                 unless: obstacle,
                 now: now
             )
@@ -167,14 +176,14 @@ package final class RefreshEngine: Sendable {
                 state.waiters += 1
                 if start != nil { state.flights += 1 }
             }
-            return answer ?? .now(waiter, .failure(.notConfigured(account)))
+            return (answer ?? .now(waiter, .failure(.notConfigured(account))), plan)
         }
         switch answer {
         case .now(let waiter, let result):
             self.relay.deliver()
             waiter.resume(returning: result)
         case .waits(let start, let watch):
-            if let start { self.newJobs.yield(.fly(account, start)) }
+            if let start, let plan { self.newJobs.yield(.fly(plan, start)) }
             if watch { self.newJobs.yield(.watchDeadlines(account)) }
         }
     }

@@ -55,6 +55,11 @@ package struct ProviderHold: Equatable, Sendable {
         case held(retryAfter: Duration)
     }
 
+    /// Lets the next one probe at once: the configuration was read again.
+    package mutating func tryAgain(now: BootInstant) {
+        if case .held(_, let distance) = self.state { self.state = .held(until: now, distance: distance) }
+    }
+
     /// Whether nothing is sent at the moment but a probe.
     package var isHeld: Bool { self.state != .open }
 

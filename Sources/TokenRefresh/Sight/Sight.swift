@@ -14,7 +14,7 @@ package struct Sight: Equatable, Sendable {
     /// When this process first saw the token set.
     package let firstSeenAt: BootInstant
     /// When the record's backoff is over; `nil` without one.
-    package let retryAt: BootInstant?
+    package private(set) var retryAt: BootInstant?
     /// When the record was read, or written by us.
     package let readAt: BootInstant
 
@@ -50,6 +50,17 @@ package struct Sight: Equatable, Sendable {
             self.retryAt = (isKnown ? previous?.retryAt : nil) ?? now.boot.advanced(by: trouble.retryIn)
         } else {
             self.retryAt = nil
+        }
+    }
+
+    /// Ends the record's backoff where the configuration may have been the reason for it, and where trying again costs no
+    /// refresh token: for this process alone, which counts from its own sight.
+    package mutating func endPause(mints: Bool, now: BootInstant) {
+        guard let retryAt, now < retryAt, let trouble = self.entry?.record.trouble else { return }
+        switch TroubleKind(of: trouble) {
+        case .accountConfig: self.retryAt = now
+        case .refused where mints, .dead where mints: self.retryAt = now
+        case .notSent, .ambiguous, .throttled, .config, .refused, .dead: return
         }
     }
 

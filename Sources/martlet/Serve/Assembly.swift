@@ -29,12 +29,13 @@ enum Assembly {
         StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
-        let providers = try await Self.providers(settings, logger: logger)
+        let keeper = EndpointKeeper()
         do throws(CommandFailure) {
             return try await Self.assemble(
                 settings,
                 store,
-                providers,
+                try ProviderRoster(settings.providers, keeper: keeper, logger: logger),
+                keeper,
                 metrics,
                 ports: claim,
                 boot: boot,
@@ -43,7 +44,7 @@ enum Assembly {
                 logger: logger
             )
         } catch {
-            for provider in providers.values { await provider.shutDown() }
+            await keeper.shutDown()
             throw error
         }
     }
@@ -51,7 +52,8 @@ enum Assembly {
     private static func assemble(
         _ settings: GatewaySettings,
         _ store: Store,
-        _ providers: [ProviderID: HTTPTokenEndpoint],
+        _ providers: ProviderRoster,
+        _ keeper: EndpointKeeper,
         _ metrics: ProgramMetrics,
         ports claim: PortClaim,
         boot: BootID,
@@ -60,7 +62,13 @@ enum Assembly {
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
         let passes = EnginePasses()
-        let budget = Self.budget(settings)
+        let room = DescriptorRoom(
+            limit: DescriptorLimit.current,
+            used: DescriptorLimit.used,
+            eventLoops: EventLoopCount.standard,
+            listeners: settings.listeners.count
+        )
+        let budget = room.budget(wanted: settings.limits.connections)
         let proxy = await ProxyServer(
             try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard),
             passes: passes,
@@ -68,7 +76,7 @@ enum Assembly {
             logger: logger
         )
         let engine = RefreshEngine(
-            plans: Self.accountPlans(settings, providers, metrics.refreshes),
+            plans: providers.plans(settings.accounts, counting: metrics.refreshes),
             vault: store.opened.accounts,
             boot: boot,
             limits: RefreshLimits(waiters: settings.limits.waiters),
@@ -119,7 +127,7 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
-        Self.report(budget, wanted: settings.limits.connections, logger: logger)
+        budget.report(wanted: settings.limits.connections, to: logger)
         return RunningGateway(
             callers: zip(callers, settings.listeners).map { address, listener in
                 address.hasPrefix("unix:") ? address : "\(listener.tls == nil ? "http" : "https")://\(address)"
@@ -128,33 +136,13 @@ enum Assembly {
             engine: engine,
             admin: admin,
             metrics: metricsServer,
-            providers: Array(providers.values),
+            providers: providers,
+            keeper: keeper,
+            counts: metrics,
+            room: room,
             closeStore: store.close,
             grace: settings.shutdownGrace,
             logger: logger
-        )
-    }
-
-    /// What callers and operators get of the descriptors that the process may hold.
-    private static func budget(_ settings: GatewaySettings) -> DescriptorBudget {
-        DescriptorBudget(
-            wanted: settings.limits.connections,
-            limit: DescriptorLimit.current,
-            used: DescriptorLimit.used,
-            eventLoops: EventLoopCount.standard,
-            listeners: settings.listeners.count
-        )
-    }
-
-    /// Says so where the process can't hold what is configured.
-    private static func report(_ budget: DescriptorBudget, wanted: Int, logger: Logger) {
-        guard budget.connections < wanted else { return }
-        logger.warning(
-            "fewer connections are taken than limits.connections allows: the process may hold too few descriptors",
-            metadata: [
-                "connections.limit": "\(budget.connections)",
-                "descriptors.limit": "\(DescriptorLimit.current ?? 0)",
-            ]
         )
     }
 
@@ -188,63 +176,6 @@ enum Assembly {
             } catch {
                 throw CommandFailure(error, store: path)
             }
-        }
-    }
-
-    private static func providers(
-        _ settings: GatewaySettings,
-        logger: Logger
-    ) async throws(CommandFailure) -> [ProviderID: HTTPTokenEndpoint] {
-        var providers: [ProviderID: HTTPTokenEndpoint] = [:]
-        for provider in settings.providers {
-            do throws(CommandFailure) {
-                providers[provider.id] = try Self.endpoint(of: provider, logger: logger)
-            } catch {
-                for provider in providers.values { await provider.shutDown() }
-                throw error
-            }
-        }
-        return providers
-    }
-
-    private static func endpoint(
-        of provider: Settings.ProviderSettings,
-        logger: Logger
-    ) throws(CommandFailure) -> HTTPTokenEndpoint {
-        let settings = try ProviderClient.ProviderSettings(provider)
-        do throws(ProviderSettingsError) {
-            return try HTTPTokenEndpoint(
-                settings,
-                on: MultiThreadedEventLoopGroup.singleton,
-                now: { Timepiece.system.now.wall },
-                logger: logger
-            )
-        } catch {
-            throw CommandFailure(error, provider: provider.id)
-        }
-    }
-
-    private static func accountPlans(
-        _ settings: GatewaySettings,
-        _ providers: [ProviderID: HTTPTokenEndpoint],
-        _ refreshes: RefreshMeter
-    ) -> [AccountPlan] {
-        settings.accounts.compactMap { account in
-            guard let endpoint = providers[account.provider],
-                let provider = settings.providers.first(where: { $0.id == account.provider })
-            else { return nil }
-            return AccountPlan(
-                account: account.id,
-                provider: account.provider,
-                grant: account.grant == .clientCredentials ? .clientCredentials : .refreshToken,
-                endpoint: MeteredTokenEndpoint(provider: account.provider, endpoint: endpoint, meter: refreshes),
-                scopes: account.scopes,
-                defaultLifetime: provider.defaultLifetime,
-                timing: RefreshTiming(
-                    mode: provider.refresh == .ahead ? .ahead : .onExpiry,
-                    keepAlive: provider.keepAlive
-                )
-            )
         }
     }
 

@@ -1,3 +1,6 @@
+internal import LocalFiles
+internal import Logging
+
 /// Who gets how many of the file descriptors that the process may hold.
 ///
 /// Callers come in any number, so they are the ones who must not get them all: the store, providers and operators need some
@@ -32,4 +35,18 @@ package struct DescriptorBudget: Equatable, Sendable {
     }
 
     private static let mostOperators = 512
+}
+
+extension DescriptorBudget {
+    /// Says so where the process can't hold what is configured.
+    func report(wanted: Int, to logger: Logger) {
+        guard self.connections < wanted else { return }
+        logger.warning(
+            "fewer connections are taken than limits.connections allows: the process may hold too few descriptors",
+            metadata: [
+                "connections.limit": "\(self.connections)",
+                "descriptors.limit": "\(DescriptorLimit.current ?? 0)",
+            ]
+        )
+    }
 }

@@ -10,13 +10,18 @@ enum Hangup {
     }
 }
 
-/// Has something done with each SIGHUP, one after the other, until the gateway is told to stop.
+/// Has the configuration read again with each SIGHUP, one after the other, until the gateway is told to stop.
 struct HangupService: Service {
     /// Trapped from the moment it is made. Whoever holds this to the end keeps the signal from ending the process.
     let hangups: UnixSignalsSequence
-    let action: @Sendable () -> Void
+    let reloader: Reloader
+    /// What the gateway was started with.
+    let configuration: RunningConfiguration
 
     func run() async throws {
-        for await _ in self.hangups.cancelOnGracefulShutdown() { self.action() }
+        var running = self.configuration
+        for await _ in self.hangups.cancelOnGracefulShutdown() {
+            running = await self.reloader.reload(from: running)
+        }
     }
 }

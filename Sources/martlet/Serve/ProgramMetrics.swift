@@ -9,7 +9,6 @@ internal import TokenStorage
 struct ProgramMetrics: Sendable {
     let refreshes: RefreshMeter
     let store: DurationMeter
-    private let routes: [String]
 
     init(_ settings: GatewaySettings) {
         // The ones to alert on are there from the start; the others come with their first time.
@@ -18,7 +17,6 @@ struct ProgramMetrics: Sendable {
             outcomes: ["success", "dead", "config", "refused", "not_sent", "ambiguous"]
         )
         self.store = DurationMeter(TimedTokenStore.Operation.allCases.map(\.rawValue))
-        self.routes = settings.routes.map(\.name)
     }
 
     /// `store` with its calls timed.
@@ -32,7 +30,7 @@ struct ProgramMetrics: Sendable {
         let accounts = await engine.accountCounts()
         return MetricsReport(
             version: MartletVersion.current,
-            routes: self.routes,
+            routes: proxy.routeNames,
             traffic: await proxy.traffic(),
             waiters: proxy.waiterCount,
             accounts: accounts.sorted { $0.key < $1.key }.flatMap { provider, states in

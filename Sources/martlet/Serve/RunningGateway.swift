@@ -16,7 +16,10 @@ struct RunningGateway {
     let admin: AdminServer
     /// Where metrics and health are served without tokens; `nil` where that is not wanted.
     let metrics: AdminServer?
-    let providers: [HTTPTokenEndpoint]
+    let providers: ProviderRoster
+    let keeper: EndpointKeeper
+    let counts: ProgramMetrics
+    let room: DescriptorRoom
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
     let grace: Duration
@@ -26,17 +29,23 @@ struct RunningGateway {
     /// that no grant is lost on the way out.
     ///
     /// - Parameters:
-    ///   - reload: called with each SIGHUP.
+    ///   - reloader: reads the configuration again with each SIGHUP.
+    ///   - configuration: what the gateway was made by.
     ///   - serving: called when signals are heeded and callers served.
     ///   - stopping: called with the number of requests under way when no more are taken.
     func run(
-        onHangup reload: @escaping @Sendable () -> Void,
+        _ reloader: Reloader,
+        from configuration: RunningConfiguration,
         serving: @escaping @Sendable () -> Void,
         stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
-        let engine = EngineService(engine: self.engine, providers: self.providers, closeStore: self.closeStore)
+        let engine = EngineService(engine: self.engine, keeper: self.keeper, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
-        let hangups = HangupService(hangups: await UnixSignalsSequence(trapping: .sighup), action: reload)
+        let hangups = HangupService(
+            hangups: await UnixSignalsSequence(trapping: .sighup),
+            reloader: reloader,
+            configuration: configuration
+        )
         let callers: [any Service] = [
             hangups, CallerService(proxy: self.proxy, grace: self.grace, stopping: stopping),
             Announcement(announce: serving),
@@ -55,16 +64,19 @@ struct RunningGateway {
 /// The refresh engine for as long as anyone may need a pass.
 private struct EngineService: Service {
     let engine: RefreshEngine
-    let providers: [HTTPTokenEndpoint]
+    let keeper: EndpointKeeper
     let closeStore: @Sendable () async -> Void
 
     func run() async throws {
-        await withGracefulShutdownHandler {
-            await self.engine.run()
-        } onGracefulShutdown: {
-            self.engine.stop()
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await self.keeper.run() }
+            await withGracefulShutdownHandler {
+                await self.engine.run()
+            } onGracefulShutdown: {
+                self.engine.stop()
+            }
+            await self.keeper.shutDown()
         }
-        for provider in self.providers { await provider.shutDown() }
         await self.closeStore()
     }
 }

@@ -16,7 +16,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the gateway.",
         discussion: """
             Prints where it listens, then serves until SIGTERM or SIGINT; requests under way get shutdown_grace to end.
-            SIGHUP reads the configuration, certificates and admin tokens again.
+            SIGHUP reads the configuration again, with all that it refers to; a bad one changes nothing.
 
             Example:
               martlet serve --config martlet.yaml &
@@ -40,9 +40,9 @@ struct ServeCommand: AsyncParsableCommand {
         Hangup.ignore()
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         let settings = try Self.settings(path)
-        let log = Self.startLog(settings.log)
+        let (log, threshold) = Self.startLog(settings.log)
         do {
-            try await Self.serve(settings, from: path, takesOver: self.takeover, log)
+            try await Self.serve(settings, from: path, takesOver: self.takeover, log, threshold)
         } catch {
             await Self.end(log)
             throw error
@@ -59,7 +59,8 @@ struct ServeCommand: AsyncParsableCommand {
         _ settings: GatewaySettings,
         from path: String,
         takesOver: Bool,
-        _ log: LogWriter
+        _ log: LogWriter,
+        _ threshold: LogThreshold
     ) async throws {
         let logger = Logger(label: "martlet")
         for warning in settings.warnings {
@@ -76,13 +77,15 @@ struct ServeCommand: AsyncParsableCommand {
             "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)\(metrics)"
         let reloader = Reloader(
             path: path,
-            running: settings,
-            proxy: gateway.proxy,
-            admin: gateway.admin,
+            started: settings,
+            gateway: gateway,
+            log: log,
+            threshold: threshold,
             logger: logger
         )
+        let configuration = RunningConfiguration(settings: settings, providers: gateway.providers)
         let grace = GracePeriodText.text(gateway.grace)
-        try await gateway.run(onHangup: reloader.reload) {
+        try await gateway.run(reloader, from: configuration) {
             logger.notice(
                 "martlet serves",
                 metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]
@@ -106,23 +109,13 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     /// From here on nothing that is logged waits for whoever reads it.
-    private static func startLog(_ settings: LogSettings) -> LogWriter {
-        let level: Logger.Level =
-            switch settings.level {
-            case .trace: .trace
-            case .debug: .debug
-            case .info: .info
-            case .warning: .warning
-            case .error: .error
-            }
-        let format: LogFormat =
-            switch settings.format {
-            case .json: .json
-            case .text: .text
-            }
+    private static func startLog(_ settings: LogSettings) -> (writer: LogWriter, threshold: LogThreshold) {
         let time: @Sendable () -> WallTime = { Timepiece.system.now.wall }
-        let writer = LogWriter(to: .standardError, format: format) { LogClock(now: time(), bootNow: .now) }
-        LoggingSystem.bootstrap { _ in QueuedLogHandler(writer, level: level, clock: time) }
-        return writer
+        let writer = LogWriter(to: .standardError, format: LogFormat(settings.format)) {
+            LogClock(now: time(), bootNow: .now)
+        }
+        let threshold = LogThreshold(Logger.Level(settings.level))
+        LoggingSystem.bootstrap { _ in QueuedLogHandler(writer, threshold: threshold, clock: time) }
+        return (writer, threshold)
     }
 }

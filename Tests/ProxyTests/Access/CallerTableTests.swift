@@ -15,22 +15,27 @@ extension KeyDigest {
     private static let key = "martlet_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
     private static let other = "another key: with a colon"
 
-    private func table() throws -> CallerTable {
-        let routes = RouteTable([.sample(port: 1)])
-        return CallerTable(
+    private let table: CallerTable
+
+    init() throws {
+        self.table = CallerTable(
             [
                 CallerPlan(name: "reports", keys: [try .of(Self.key), try .of("second")]),
                 CallerPlan(name: "batch", keys: [try .of(Self.other)]),
             ],
-            routes: routes
+            routes: RouteTable([.sample(port: 1)])
         )
     }
 
-    private func caller(_ fields: String, _ unverified: inout UnverifiedCaller) throws -> String? {
+    /// - Parameter table: who is asked; `nil` is the table of all tests.
+    private func caller(
+        _ fields: String,
+        _ unverified: inout UnverifiedCaller,
+        of table: CallerTable? = nil
+    ) throws -> String? {
         let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n")
-        let table = try self.table()
         do throws(GatewayError) {
-            return try table.authenticate(request, &unverified).name
+            return try (table ?? self.table).authenticate(request, &unverified).name
         } catch {
             #expect(error.code == .callerUnknown)
             return nil
@@ -87,6 +92,20 @@ extension KeyDigest {
         #expect(try self.caller("Authorization: Bearer \(Self.key.dropLast())x", &unverified) == nil)
         #expect(try self.caller("Authorization: Bearer \(Self.other)", &unverified) == "batch")
         #expect(try self.caller("Authorization: Bearer \(Self.key)", &unverified) == "reports")
+    }
+
+    @Test func `what was proven to one table is nothing to the next`() throws {
+        var unverified = UnverifiedCaller(isOnUnixSocket: false)
+        let key = "Authorization: Bearer \(Self.key)"
+        #expect(try self.caller(key, &unverified) == "reports")
+        // Given a configuration in which the key is gone, and one in which it is somebody else's
+        let routes = RouteTable([.sample(port: 1)])
+        let later = CallerTable([CallerPlan(name: "batch", keys: [try .of(Self.other)])], routes: routes)
+        let last = CallerTable([CallerPlan(name: "audit", keys: [try .of(Self.key)])], routes: routes)
+
+        #expect(try self.caller(key, &unverified, of: later) == nil)
+        #expect(try self.caller(key, &unverified, of: later) == nil)
+        #expect(try self.caller(key, &unverified, of: last) == "audit")
     }
 
     @Test func `what was remembered of one field is not taken from the other`() throws {

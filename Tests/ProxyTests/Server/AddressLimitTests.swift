@@ -39,4 +39,18 @@ import Testing
     @Test func `without a limit nobody counts`() {
         #expect(!AddressLimit(0).isSet)
     }
+
+    @Test func `another limit is for those who come then`() throws {
+        let limit = AddressLimit(2)
+        let one = try #require(try self.address("192.0.2.1"))
+        #expect([limit.enter(one), limit.enter(one)] == [true, true])
+        limit.limit = 1
+        limit.leave(one)
+        #expect(!limit.enter(one))
+        limit.limit = 3
+        #expect([limit.enter(one), limit.enter(one), limit.enter(one)] == [true, true, false])
+        // Those who are between the question whether there is a limit and their entry
+        limit.limit = 0
+        #expect(limit.enter(one))
+    }
 }

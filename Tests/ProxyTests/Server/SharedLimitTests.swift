@@ -20,4 +20,15 @@ import Testing
         limit.leave(11)
         #expect(limit.enter(10))
     }
+
+    @Test func `a limit that is lowered takes nothing away, and one that is raised lets in at once`() {
+        let limit = SharedLimit(3)
+        for _ in 1...3 { #expect(limit.enter()) }
+        limit.limit = 1
+        #expect(limit.taken == 3 && limit.isOver)
+        limit.leave(2)
+        #expect(!limit.enter())
+        limit.limit = 2
+        #expect(limit.enter())
+    }
 }

@@ -46,6 +46,22 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
+    @Test func `others may connect while there are keys to tell them by, and not before or after`() async throws {
+        try await self.withPath { path in
+            var setup = Rig.Setup()
+            setup.unixSocket = path
+            try await withRig(setup) { rig in
+                var plan = ProxyPlan(listeners: [], routes: [], eventLoops: 1)
+                for callers in [nil, [CallerPlan(name: "c", keys: [])], nil] {
+                    plan.callers = callers
+                    _ = await rig.server.follow(plan)
+                    let mode = try self.mode(of: path)
+                    #expect(mode == (callers == nil ? 0o600 : 0o666))
+                }
+            }
+        }
+    }
+
     @Test func `HTTP 1,0 is refused there, since a cut answer would look whole`() async throws {
         try await self.withPath { path in
             var setup = Rig.Setup()

@@ -41,7 +41,9 @@ import Testing
             format: .json,
             limits: LogLimits(lines: 100, bytes: 1 << 20)
         ) { .sample }
-        let logger = Logger(label: "test") { _ in QueuedLogHandler(writer, level: .info) { LogClock.sample.now } }
+        let logger = Logger(label: "test") { _ in
+            QueuedLogHandler(writer, threshold: LogThreshold(.info)) { LogClock.sample.now }
+        }
 
         // When far more is logged than there is room for,
         for number in 0..<5_000 { logger.info("line", metadata: ["number": "\(number)"]) }
@@ -72,7 +74,9 @@ import Testing
         try #require(unsafe pipe(&ends) == 0)
         close(ends[0])
         let writer = LogWriter(to: LogOutput(descriptor: ends[1]), format: .json) { .sample }
-        let logger = Logger(label: "test") { _ in QueuedLogHandler(writer, level: .info) { LogClock.sample.now } }
+        let logger = Logger(label: "test") { _ in
+            QueuedLogHandler(writer, threshold: LogThreshold(.info)) { LogClock.sample.now }
+        }
         for _ in 0..<100 { logger.info("to nobody") }
         #expect(await writer.close(within: .seconds(30)))
         close(ends[1])
@@ -86,7 +90,9 @@ import Testing
         let original = dup(output.descriptor)
         try #require(dup2(full, output.descriptor) == output.descriptor)
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .json) { .sample }
-        let logger = Logger(label: "test") { _ in QueuedLogHandler(log, level: .info) { LogClock.sample.now } }
+        let logger = Logger(label: "test") { _ in
+            QueuedLogHandler(log, threshold: LogThreshold(.info)) { LogClock.sample.now }
+        }
         logger.info("one")
         logger.info("two")
         try await eventually("the queue to be empty") { log.isIdle }

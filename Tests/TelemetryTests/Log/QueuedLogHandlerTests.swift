@@ -29,6 +29,28 @@ import Testing
         )
     }
 
+    @Test func `loggers that are in use follow another level and another form`() async throws {
+        let log = try Log(.json)
+        let threshold = LogThreshold(.warning)
+        let logger = Logger(label: "test") { _ in
+            QueuedLogHandler(log.writer, threshold: threshold) { LogClock.sample.now }
+        }
+        var own = logger
+        own.logLevel = .error
+        logger.info("not yet")
+        threshold.level = .debug
+        logger.debug("now")
+        own.info("never")
+        log.writer.format = .text
+        logger.info("later")
+
+        let lines = try await log.finished().split(separator: "\n")
+
+        #expect(lines.count == 2)
+        #expect(lines.first?.contains(#""message":"now""#) == true)
+        #expect(lines.last == "\(Self.time) info later")
+    }
+
     @Test func `a line for people has the same`() async throws {
         let log = try Log(.text)
         log.logger().info("it rains", metadata: ["a": "1", "b": "two words", "c": .stringConvertible(7), "d": ["x"]])

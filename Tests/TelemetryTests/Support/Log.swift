@@ -18,7 +18,9 @@ struct Log {
     }
 
     func logger(_ level: Logger.Level = .trace) -> Logger {
-        Logger(label: "test") { _ in QueuedLogHandler(self.writer, level: level) { LogClock.sample.now } }
+        Logger(label: "test") { _ in
+            QueuedLogHandler(self.writer, threshold: LogThreshold(level)) { LogClock.sample.now }
+        }
     }
 
     /// Ends the log, and says all that was written.

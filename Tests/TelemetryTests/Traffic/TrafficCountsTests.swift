@@ -33,6 +33,18 @@ import TokenModel
         }
     }
 
+    @Test func `what was counted stays when routes come behind those there are`() {
+        let meter = LoopMeter(routes: ["a"], log: nil)
+        meter.ended(.sample(route: 1), at: .now)
+        meter.follow(routes: ["a", "b"], log: nil)
+        meter.ended(.sample(route: 2), at: .now)
+        meter.injected(route: 2)
+        var sum = TrafficCounts(routes: 0)
+        sum.add(meter.counts)
+        #expect(sum.routes.map { $0[.successful] } == [0, 1, 1])
+        #expect(sum.routes[2].injections == 1)
+    }
+
     @Test func `what several loops have counted adds up`() {
         var sum = TrafficCounts(routes: 2)
         for loop in 1...3 {

@@ -1,6 +1,6 @@
 /// What a reload has to say, by names that do not change: they stand in the log.
 enum ReloadNews: String {
-    /// The file was read, and what can change while the gateway runs has.
+    /// The file was read, and the gateway goes by it.
     case reloaded = "config_reloaded"
     /// Something else was changed, which only a restart brings about.
     case restartNeeded = "config_needs_restart"
@@ -8,6 +8,10 @@ enum ReloadNews: String {
     case invalid = "config_invalid"
     /// A certificate, or its key, can't be used; nothing has changed.
     case certificateUnusable = "certificate_unusable"
+    /// A provider can't be asked as the file says; nothing has changed.
+    case providerUnusable = "provider_unusable"
+    /// Callers would no longer need keys where others than this user can connect; nothing has changed.
+    case callersNeeded = "callers_needed"
     /// The admin tokens can't be read; nothing has changed.
     case tokensUnusable = "admin_tokens_unusable"
 }

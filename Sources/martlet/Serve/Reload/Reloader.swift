@@ -2,26 +2,31 @@ internal import AdminAPI
 internal import Logging
 internal import Proxy
 internal import Settings
+internal import Telemetry
+internal import TokenModel
+internal import TokenRefresh
 
 /// Reads the configuration again while the gateway runs: all that may fail first, then all that changes, so that a bad
 /// file or certificate changes nothing.
-///
-/// What changes so far is certificates and admin tokens. The rest is compared with what runs, and said to need a restart.
 struct Reloader: Sendable {
     /// Of the configuration.
     let path: String
-    /// What the gateway was started with.
-    let running: GatewaySettings
-    let proxy: ProxyServer
-    let admin: AdminServer
+    /// What the gateway was started with: what only a restart brings about is compared with this.
+    let started: GatewaySettings
+    let gateway: RunningGateway
+    let log: LogWriter
+    let threshold: LogThreshold
     let logger: Logger
 
     /// All that a reload puts in place, read and found good.
     private struct Prepared {
-        let settings: GatewaySettings
+        let configuration: RunningConfiguration
+        let budget: DescriptorBudget
         let plan: ProxyPlan
         /// `nil` where they are another file's from the next start on.
         let tokens: AdminTokens?
+
+        var settings: GatewaySettings { self.configuration.settings }
     }
 
     /// Why there is nothing to put in place.
@@ -30,10 +35,17 @@ struct Reloader: Sendable {
         let reasons: [String]
     }
 
-    func reload() {
+    /// - Returns: what the gateway goes by then; after a refusal that is `running` still.
+    func reload(from running: RunningConfiguration) async -> RunningConfiguration {
         do throws(Refusal) {
-            let prepared = try self.prepare()
-            self.report(prepared, renewed: self.commit(prepared))
+            let prepared = try self.prepare(following: running)
+            let changes = await self.commit(prepared, following: running)
+            let level = Logger.Level(prepared.settings.log.level)
+            // What has changed is said if either configuration would have it said.
+            self.threshold.level = min(self.threshold.level, level)
+            self.report(prepared, changes: changes)
+            self.threshold.level = level
+            return prepared.configuration
         } catch {
             for reason in error.reasons {
                 self.logger.error(
@@ -41,50 +53,113 @@ struct Reloader: Sendable {
                     metadata: ["config.code": "\(error.news.rawValue)", "config.finding": "\(reason)"]
                 )
             }
+            return running
         }
     }
+}
 
-    private func prepare() throws(Refusal) -> Prepared {
+// MARK: - What may fail
+
+extension Reloader {
+    private func prepare(following running: RunningConfiguration) throws(Refusal) -> Prepared {
         let settings: GatewaySettings
         do throws(SettingsError) {
             settings = try SettingsFile.load(path: self.path)
         } catch {
             throw Refusal(news: .invalid, reasons: error.faults.map(\.description))
         }
+        try self.checkCallers(settings, following: running.settings)
+        let budget = self.gateway.room.budget(wanted: settings.limits.connections)
         let plan: ProxyPlan
         do throws(CommandFailure) {
-            plan = try ProxyPlan(
-                settings,
-                connections: settings.limits.connections,
-                eventLoops: EventLoopCount.standard
-            )
+            plan = try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard)
         } catch {
             throw Refusal(news: .certificateUnusable, reasons: [error.message])
         }
-        guard settings.admin.tokenFile == self.running.admin.tokenFile else {
-            return Prepared(settings: settings, plan: plan, tokens: nil)
+        let tokens = try self.adminTokens(settings)
+        do throws(CommandFailure) {
+            let providers = try ProviderRoster(
+                settings.providers,
+                following: running.providers,
+                keeper: self.gateway.keeper,
+                logger: self.logger
+            )
+            return Prepared(
+                configuration: RunningConfiguration(settings: settings, providers: providers),
+                budget: budget,
+                plan: plan,
+                tokens: tokens
+            )
+        } catch {
+            throw Refusal(news: .providerUnusable, reasons: [error.message])
         }
+    }
+
+    /// A file is checked with the listeners that it names; but it is those of the start that are served, and whoever is
+    /// connected there stays.
+    private func checkCallers(
+        _ settings: GatewaySettings,
+        following running: GatewaySettings
+    ) throws(Refusal) {
+        guard settings.callers == nil, running.callers != nil else { return }
+        let open = self.started.listeners.map(\.address).first { address in
+            if case .unix = address { true } else { address.isReachableFromOutside }
+        }
+        guard let open else { return }
+        throw Refusal(
+            news: .callersNeeded,
+            reasons: ["callers can't be left out while the gateway listens on \(open): that takes a restart"]
+        )
+    }
+
+    private func adminTokens(_ settings: GatewaySettings) throws(Refusal) -> AdminTokens? {
+        guard settings.admin.tokenFile == self.started.admin.tokenFile else { return nil }
         do throws(AdminTokenError) {
-            let tokens = try AdminTokenFile(path: settings.admin.tokenFile).read()
-            return Prepared(settings: settings, plan: plan, tokens: tokens)
+            return try AdminTokenFile(path: settings.admin.tokenFile).read()
         } catch {
             throw Refusal(news: .tokensUnusable, reasons: [error.message])
         }
     }
+}
 
+// MARK: - What can't fail
+
+extension Reloader {
     /// - Returns: what is different now, as the file names it.
-    private func commit(_ prepared: Prepared) -> [String] {
-        let renewal = self.proxy.renewCertificates(from: prepared.plan)
-        var renewed = renewal.listeners.map { "listener \($0)" } + renewal.routes.map { "route \($0)" }
-        if let tokens = prepared.tokens, self.admin.replaceTokens(tokens) { renewed.append("admin tokens") }
-        return renewed
+    private func commit(_ prepared: Prepared, following running: RunningConfiguration) async -> [String] {
+        let (settings, waiters) = (prepared.settings, prepared.settings.limits.waiters)
+        let counting = self.gateway.counts.refreshes
+        counting.follow(settings.providers.map(\.id))
+        let plans = prepared.configuration.providers.plans(settings.accounts, counting: counting)
+        // New accounts are there before the first request that needs them, and old ones until none can come.
+        let configured = Set(plans.map(\.account))
+        let leaving = running.settings.accounts.filter { !configured.contains($0.id) }
+        self.gateway.engine.follow(
+            plans + running.providers.plans(leaving, counting: counting),
+            waiters: waiters
+        )
+        let renewal = await self.gateway.proxy.follow(
+            prepared.plan,
+            accessLog: settings.log.access ? self.log : nil
+        )
+        if !leaving.isEmpty { self.gateway.engine.follow(plans, waiters: waiters) }
+        self.log.format = LogFormat(settings.log.format)
+        var changes = ConfigurationChanges(
+            from: running.settings,
+            to: settings,
+            providers: prepared.configuration.providers.changes(since: running.providers)
+        ).parts
+        changes += renewal.listeners.map { "listener \($0)" } + renewal.routes.map { "route \($0)" }
+        if let tokens = prepared.tokens, self.gateway.admin.replaceTokens(tokens) { changes.append("admin tokens") }
+        return changes
     }
 
-    private func report(_ prepared: Prepared, renewed: [String]) {
+    private func report(_ prepared: Prepared, changes: [String]) {
         for warning in prepared.settings.warnings {
             self.logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
-        let needs = RestartNeeds(from: self.running, to: prepared.settings).parts
+        prepared.budget.report(wanted: prepared.settings.limits.connections, to: self.logger)
+        let needs = RestartNeeds(from: self.started, to: prepared.settings).parts
         if !needs.isEmpty {
             self.logger.warning(
                 "what was changed in the configuration needs a restart",
@@ -98,7 +173,7 @@ struct Reloader: Sendable {
             "the configuration was read again",
             metadata: [
                 "config.code": "\(ReloadNews.reloaded.rawValue)",
-                "config.renewed": "\(renewed.isEmpty ? "nothing" : renewed.joined(separator: ", "))",
+                "config.renewed": "\(changes.isEmpty ? "nothing" : changes.joined(separator: ", "))",
             ]
         )
     }

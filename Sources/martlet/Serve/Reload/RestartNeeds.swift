@@ -5,6 +5,7 @@ struct RestartNeeds: Equatable {
     /// As the file names them.
     let parts: [String]
 
+    /// - Parameter running: what the gateway was started with.
     init(from running: GatewaySettings, to read: GatewaySettings) {
         func part<Value: Equatable>(_ name: String, _ value: (GatewaySettings) -> Value) -> String? {
             value(running) == value(read) ? nil : name
@@ -17,12 +18,6 @@ struct RestartNeeds: Equatable {
             part("state_dir") { $0.stateDirectory },
             part("store") { $0.store },
             part("shutdown_grace") { $0.shutdownGrace },
-            part("providers") { $0.providers },
-            part("accounts") { $0.accounts },
-            part("routes") { $0.routes },
-            part("callers") { $0.callers },
-            part("limits") { $0.limits },
-            part("log") { $0.log },
         ].compactMap { $0 }
     }
 

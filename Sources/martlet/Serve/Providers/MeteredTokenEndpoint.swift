@@ -6,9 +6,11 @@ internal import TokenModel
 /// A provider whose token requests are counted and timed.
 struct MeteredTokenEndpoint: TokenEndpoint {
     let provider: ProviderID
-    let endpoint: any TokenEndpoint
+    /// Held for as long as anyone may ask.
+    let shared: SharedTokenEndpoint
     let meter: RefreshMeter
 
+    private var endpoint: HTTPTokenEndpoint { self.shared.endpoint }
     var binding: EndpointBinding { self.endpoint.binding }
     var timeout: Duration { self.endpoint.timeout }
 

@@ -1,0 +1,58 @@
+internal import Synchronization
+internal import TokenModel
+
+/// Going by another configuration.
+extension RefreshEngine {
+    /// Takes these plans in place of those there were.
+    ///
+    /// A flight under way ends by the plan that it began with, and commits: no grant is lost. An account that is gone
+    /// gives no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it
+    /// stays. A provider that is held, or an account, is tried at once: the configuration may have been the reason.
+    package func follow(_ plans: [AccountPlan], waiters: Int) {
+        let now = self.timepiece.now.boot
+        let served = self.state.withLock { state in
+            let old = state.plans
+            state.plans = Self.byAccount(plans)
+            state.limits.waiters = waiters
+            for provider in state.holds.keys { state.holds[provider]?.tryAgain(now: now) }
+            for plan in old.values where state.plans[plan.account]?.provider != plan.provider {
+                state.agenda.set(nil, for: plan.account, of: plan.provider)
+            }
+            for account in old.keys where state.plans[account] == nil { self.retireIfGone(account, &state) }
+            var served: [Desk.Served] = []
+            for plan in state.plans.values { served += self.follow(plan, now: now, &state) }
+            return served
+        }
+        self.settle(served)
+    }
+
+    private func follow(_ plan: AccountPlan, now: BootInstant, _ state: inout State) -> [Desk.Served] {
+        let landing =
+            state.desks[plan.account]?
+            .follow(binding: plan.binding, mints: plan.grant == .clientCredentials, now: now) ?? Desk.Landing()
+        if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan) }
+        state.waiters -= landing.served.count
+        if let event = landing.event { self.relay.post(event) }
+        if state.desks[plan.account]?.sight == nil {
+            state.agenda.set(now, for: plan.account, of: plan.provider)
+            self.ringIfEarlier(&state)
+        } else {
+            self.reschedule(plan.account, &state)
+        }
+        return landing.served
+    }
+
+    /// Gives up the desk of an account that is no longer in the configuration, when no flight of its is under way.
+    func retireIfGone(_ account: AccountID, _ state: inout State) {
+        guard state.plans[account] == nil, state.desks[account]?.isFlying == false else { return }
+        state.desks[account] = nil
+        self.relay.post(.retired(account))
+    }
+}
+
+extension AccountDesk {
+    /// The desk of an account that is new here.
+    init(_ plan: AccountPlan) {
+        self.init(account: plan.account, binding: plan.binding, mints: plan.grant == .clientCredentials)
+    }
+}

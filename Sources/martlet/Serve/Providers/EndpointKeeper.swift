@@ -1,0 +1,49 @@
+internal import ProviderClient
+internal import Synchronization
+
+/// Lets go of providers' connections when nobody needs them any more: at the end, or when the configuration was read again
+/// and the last refresh has ended that had begun before.
+final class EndpointKeeper: Sendable {
+    /// Those that were not let go of yet.
+    private let kept = Mutex<[ObjectIdentifier: HTTPTokenEndpoint]>([:])
+    private let released = AsyncStream<HTTPTokenEndpoint>.makeStream()
+
+    /// Sees to `endpoint` from now on.
+    ///
+    /// - Returns: what is to be used in its place; when the last reference to that is gone, so are the connections.
+    func keep(_ endpoint: HTTPTokenEndpoint) -> SharedTokenEndpoint {
+        self.kept.withLock { $0[ObjectIdentifier(endpoint)] = endpoint }
+        return SharedTokenEndpoint(endpoint, keeper: self)
+    }
+
+    fileprivate func release(_ endpoint: HTTPTokenEndpoint) {
+        self.released.continuation.yield(endpoint)
+    }
+
+    /// Lets go of those that nobody needs, as they come; ends after ``shutDown()``.
+    func run() async {
+        for await endpoint in self.released.stream {
+            await endpoint.shutDown()
+            _ = self.kept.withLock { $0.removeValue(forKey: ObjectIdentifier(endpoint)) }
+        }
+    }
+
+    /// Lets go of all. Exchanges that are under way end without an answer.
+    func shutDown() async {
+        self.released.continuation.finish()
+        for endpoint in self.kept.withLock({ $0.values }) { await endpoint.shutDown() }
+    }
+}
+
+/// A provider's endpoint, shared by its accounts and by the refreshes that are under way.
+final class SharedTokenEndpoint: Sendable {
+    let endpoint: HTTPTokenEndpoint
+    private let keeper: EndpointKeeper
+
+    fileprivate init(_ endpoint: HTTPTokenEndpoint, keeper: EndpointKeeper) {
+        self.endpoint = endpoint
+        self.keeper = keeper
+    }
+
+    deinit { self.keeper.release(self.endpoint) }
+}

@@ -1,0 +1,8 @@
+internal import Settings
+
+/// What the gateway goes by.
+struct RunningConfiguration: Sendable {
+    let settings: GatewaySettings
+    /// Of the settings.
+    let providers: ProviderRoster
+}

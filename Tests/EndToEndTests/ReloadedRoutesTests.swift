@@ -1,0 +1,196 @@
+import TestKit
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// SIGHUP with other providers, accounts, routes and callers.
+@Suite struct ReloadedRoutesTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { self.directory = try TemporaryDirectory() }
+
+    private func withGateway(
+        listener: String = "127.0.0.1:0",
+        more: String = "",
+        _ test: (Gateway, Mock) async throws -> Void
+    ) async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory, listener: listener, more: more)
+        try await gateway.importGrant(from: mock)
+        try await test(gateway, mock)
+        withExtendedLifetime(mock) {}
+    }
+
+    /// Sends SIGHUP, and waits for a line of the log with `code`: all of that line.
+    private func reload(_ gateway: Gateway, _ code: String = "config_reloaded") async throws -> String {
+        let before = gateway.program.complaints.count
+        gateway.program.signal(1)
+        try await eventually("a line with \(code)") {
+            gateway.program.complaints.dropFirst(before).contains("\"\(code)\"")
+        }
+        let lines = gateway.program.complaints.dropFirst(before).split(separator: "\n")
+        return String(try #require(lines.last { $0.contains("\"\(code)\"") }))
+    }
+
+    private func edit(_ change: (String) -> String) throws {
+        let text = String(decoding: try #require(self.directory.bytes(of: "martlet.yaml")), as: UTF8.self)
+        try self.directory.write(Array(change(text).utf8), to: "martlet.yaml")
+    }
+
+    private func status(_ gateway: Gateway, _ path: String, _ arguments: String...) async throws -> String {
+        try await Program.run(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-s", "-o", "/dev/null", "-w", "%{http_code}", "\(gateway.callers)/\(path)"]
+                + arguments,
+            in: self.directory
+        ).output
+    }
+
+    /// A second account, and a route of its own.
+    private func addBob(_ mock: Mock, to text: String) -> String {
+        text.replacing(
+            "  alice: { provider: mock, grant: refresh_token }",
+            with: "  alice: { provider: mock, grant: refresh_token }\n  bob: { provider: mock }"
+        ) + "\n  - { name: new, match: { path: /new/ }, upstream: \"\(mock.address)/api/\", account: bob }\n"
+    }
+
+    @Test func `a new account and its route are there, and serve once tokens are imported`() async throws {
+        try await self.withGateway { gateway, mock in
+            try self.edit { self.addBob(mock, to: $0) }
+            let line = try await self.reload(gateway)
+            #expect(line.contains("account bob added, route new added"), "\(line)")
+            #expect(try await self.status(gateway, "new/echo") == "503")
+
+            let tokens = try await mock.grant("bob")
+            #expect(try await gateway.martlet("accounts", "import", "bob", input: tokens).exitCode == 0)
+
+            #expect(try await self.status(gateway, "new/echo") == "200")
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+            let samples = try await gateway.samples()
+            #expect(samples.contains(#"martlet_injections_total{route="new"} 1"#))
+            #expect(samples.contains(#"martlet_accounts{provider="mock",state="valid"} 2"#))
+        }
+    }
+
+    @Test func `an account that is taken out mid-request answers that, and no more`() async throws {
+        try await self.withGateway { gateway, mock in
+            // Given a second account, and a caller in the middle of an answer that the first one pays for
+            try self.edit { self.addBob(mock, to: $0) }
+            _ = try await self.reload(gateway)
+            let caller = try Program(
+                "/usr/bin/curl",
+                ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/4?every=500ms"],
+                in: self.directory
+            )
+            try await eventually("the first event") { caller.written.contains("data:") }
+
+            try self.edit { text in
+                let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+                let route = lines.firstIndex { $0.contains("- name: acme") } ?? 0
+                return (lines[..<route].filter { !$0.contains("alice:") } + lines[(route + 5)...]).joined(
+                    separator: "\n"
+                )
+            }
+            let line = try await self.reload(gateway)
+            #expect(line.contains("account alice removed, route acme removed"), "\(line)")
+
+            #expect(try await self.status(gateway, "acme/echo") == "404")
+            let outcome = try await caller.ended()
+            #expect(outcome.exitCode == 0, "\(outcome.errors)")
+            #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("data:") } == 4)
+            // Its tokens are kept, and are its own again when it comes back
+            let status = try await gateway.martlet("accounts", "show", "alice", "--json").output
+            #expect(status.contains("\"configured\":false") || status.contains("\"configured\" : false"), "\(status)")
+            _ = mock
+        }
+    }
+
+    @Test func `a bad file changes nothing of what it also changes`() async throws {
+        try await self.withGateway { gateway, mock in
+            try self.edit { self.addBob(mock, to: $0).replacing("strip: true", with: "strip: maybe") }
+            _ = try await self.reload(gateway, "config_invalid")
+            #expect(try await self.status(gateway, "new/echo") == "404")
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+        }
+    }
+
+    @Test func `a pipe in the file's place is refused at once, and the gateway goes on`() async throws {
+        try await self.withGateway { gateway, _ in
+            let path = self.directory.path(of: "martlet.yaml")
+            let text = try #require(self.directory.bytes(of: "martlet.yaml"))
+            try #require(unsafe unlink(path) == 0 && mkfifo(path, 0o600) == 0)
+            let line = try await self.reload(gateway, "config_invalid")
+            #expect(line.contains("is not a regular file"), "\(line)")
+            try #require(unsafe unlink(path) == 0)
+            try self.directory.write(text, to: "martlet.yaml")
+            #expect(try await self.reload(gateway).contains("nothing"))
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+        }
+    }
+
+    @Test func `a client secret that was wrong is mended without a restart, and tried at once`() async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, grant: "client_credentials", in: self.directory)
+        // Given a gateway whose provider is held for its secret
+        try self.directory.write(Array("wrong-canary\n".utf8), to: "client-secret")
+        #expect(try await self.reload(gateway).contains("provider mock changed"))
+        #expect(try await self.status(gateway, "acme/echo") == "502")
+
+        try self.directory.write(Array("mock-secret\n".utf8), to: "client-secret")
+        #expect(try await self.reload(gateway).contains("provider mock changed"))
+
+        #expect(try await self.status(gateway, "acme/echo") == "200")
+        #expect(!gateway.program.complaints.contains("canary"))
+        withExtendedLifetime(mock) {}
+    }
+
+    @Test func `callers come and go`() async throws {
+        try await self.withGateway { gateway, _ in
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+            let digest = try await Program.run(
+                "/usr/bin/sha256sum",
+                [],
+                in: self.directory,
+                input: "key-of-reports"
+            ).output.prefix(64)
+            try self.edit { $0 + "\ncallers: [{ name: reports, key_sha256: \(digest) }]\n" }
+            #expect(try await self.reload(gateway).contains("caller reports added"))
+            #expect(try await self.status(gateway, "acme/echo") == "401")
+            #expect(try await self.status(gateway, "acme/echo", "-H", "Martlet-Key: key-of-reports") == "200")
+            // Everybody who can connect here is on this machine, so that none may be asked for again
+            try self.edit { $0.replacing("callers:", with: "# callers:") }
+            #expect(try await self.reload(gateway).contains("caller reports removed"))
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+        }
+    }
+
+    @Test func `keys are not done without while others can connect`() async throws {
+        let socket = self.directory.path(of: "m.sock")
+        let digest = String(repeating: "0a", count: 32)
+        let callers = "callers: [{ name: reports, key_sha256: \(digest) }]"
+        try await self.withGateway(listener: "\"unix:\(socket)\"", more: callers) { gateway, _ in
+            try self.edit { $0.replacing("callers:", with: "# callers:") }
+            let line = try await self.reload(gateway, "callers_needed")
+            #expect(line.contains("unix:\(socket)"), "\(line)")
+        }
+    }
+
+    @Test func `the log's level and the access log follow`() async throws {
+        try await self.withGateway { gateway, _ in
+            try self.edit { $0.replacing("log: { level: trace }", with: "log: { level: error, access: false }") }
+            #expect(try await self.reload(gateway).contains("log"))
+            let before = gateway.program.complaints.count
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+            try self.edit { $0.replacing("log: { level: error, access: false }", with: "log: { level: info }") }
+            #expect(try await self.reload(gateway).contains("log"))
+            let lines = gateway.program.complaints.dropFirst(before)
+            #expect(!lines.contains("\"level\":\"debug\"") && !lines.contains("\"message\":\"request\""), "\(lines)")
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+            try await eventually("the access log") {
+                gateway.program.complaints.dropFirst(before).contains("\"message\":\"request\"")
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import NIOCore
+import Proxy
+import Telemetry
+import Testing
+import TokenModel
+
+/// Another configuration while callers and upstreams are connected, through real sockets.
+@Suite struct ReloadTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    private func plan(_ routes: [RoutePlan], callers: [CallerPlan]? = nil) -> ProxyPlan {
+        let own = RoutePlan.sample(port: 1) { plan in
+            plan.name = "own-host"
+            plan.host = "a"
+            plan.path = "/no-request-has-this-path/"
+        }
+        return ProxyPlan(listeners: [], routes: routes + [own], callers: callers, eventLoops: 1)
+    }
+
+    private func get(_ path: String, _ fields: String = "") -> String {
+        "GET \(path) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n"
+    }
+
+    /// A request that ends as it should.
+    private func exchange(_ rig: Rig, _ caller: Peer, _ path: String = "/acme/x") async throws -> Peer {
+        try await caller.send(self.get(path))
+        let upstream = try await rig.upstream.accept()
+        _ = try await upstream.head()
+        try await upstream.send(Self.ok)
+        #expect(try await caller.answer().body == "ok")
+        return upstream
+    }
+
+    @Test func `a request under way on a route that goes is answered, and the next finds none`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send(self.get("/acme/x"))
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+
+            _ = await rig.server.follow(self.plan([]))
+            try await upstream.send(Self.ok)
+
+            #expect(try await caller.answer().body == "ok")
+            try await caller.send(self.get("/acme/x"))
+            #expect(try await caller.answer().head.status == 404)
+        }
+    }
+
+    @Test func `a request that waits for a token on a route that goes gets it`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(self.get("/acme/x"))
+            let question = try await rig.passes.questions.next("question for a pass")
+
+            _ = await rig.server.follow(self.plan([]))
+            rig.server.follow(.installed(.sample()))
+            rig.server.follow(.retired(Rig.account))
+            question.answer(.success(.sample()))
+
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-1")
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+        }
+    }
+
+    @Test func `a new route works on an open connection, with a token that was there before it`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            _ = try await self.exchange(rig, caller)
+            let bob = AccountID("bob")
+            rig.server.follow(.installed(.sample(7, account: bob)))
+
+            _ = await rig.server.follow(
+                self.plan([
+                    .sample(port: rig.upstream.port),
+                    .sample(port: rig.upstream.port) { plan in
+                        plan.name = "new"
+                        plan.path = "/new/"
+                        plan.account = bob
+                        plan.maxConnections = 3
+                    },
+                ])
+            )
+
+            try await caller.send(self.get("/new/x"))
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-7")
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+            #expect(rig.passes.asked == 0)
+        }
+    }
+
+    @Test func `a key that was taken out is refused on the connection that it had opened`() async throws {
+        var setup = Rig.Setup()
+        let staying = CallerPlan(name: "staying", keys: [try .of("stay")])
+        setup.callers = [staying, CallerPlan(name: "leaving", keys: [try .of("leave")])]
+        try await withRig(setup) { rig in
+            let (one, other) = (try await rig.caller(), try await rig.caller())
+            for (caller, key) in [(one, "leave"), (other, "stay")] {
+                try await caller.send(self.get("/nowhere", "Martlet-Key: \(key)\r\n"))
+                #expect(try await caller.answer().head.status == 404)
+            }
+            _ = await rig.server.follow(self.plan([.sample(port: 1)], callers: [staying]))
+
+            try await one.send(self.get("/nowhere", "Martlet-Key: leave\r\n"))
+            #expect(try await one.answer().head.status == 401)
+            try await other.send(self.get("/nowhere", "Martlet-Key: stay\r\n"))
+            #expect(try await other.answer().head.status == 404)
+        }
+    }
+
+    @Test func `keys are asked for on open connections from the moment there are callers`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send(self.get("/nowhere"))
+            #expect(try await caller.answer().head.status == 404)
+            let callers = [CallerPlan(name: "c", keys: [try .of("key")])]
+            _ = await rig.server.follow(self.plan([], callers: callers))
+            try await caller.send(self.get("/nowhere"))
+            #expect(try await caller.answer().head.status == 401)
+        }
+    }
+
+    @Test func `connections to an upstream that no route goes to end when nobody uses them`() async throws {
+        try await withRig { rig in
+            // Given one that is idle, and one with a request
+            let (first, second) = (try await rig.caller(), try await rig.caller())
+            try await first.send(self.get("/acme/1"))
+            let idle = try await rig.upstream.accept()
+            _ = try await idle.head()
+            try await second.send(self.get("/acme/2"))
+            let busy = try await rig.upstream.accept()
+            _ = try await busy.head()
+            try await idle.send(Self.ok)
+            #expect(try await first.answer().body == "ok")
+
+            _ = await rig.server.follow(self.plan([]))
+
+            _ = try await idle.ending()
+            try await busy.send(Self.ok)
+            #expect(try await second.answer().body == "ok")
+            _ = try await busy.ending()
+        }
+    }
+
+    @Test func `connections to an upstream that stays are used on`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            let upstream = try await self.exchange(rig, caller)
+            _ = await rig.server.follow(
+                self.plan([.sample(port: rig.upstream.port) { $0.path = "/renamed/" }])
+            )
+            try await caller.send(self.get("/renamed/x"))
+            #expect(try await upstream.head().request == "GET /v2/x")
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `each route is counted under its name, wherever it comes to stand`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            let upstream = try await self.exchange(rig, caller)
+            let other = RoutePlan.sample(port: rig.upstream.port) { plan in
+                plan.name = "first"
+                plan.path = "/first/"
+            }
+            _ = await rig.server.follow(self.plan([other, .sample(port: rig.upstream.port)]))
+            for path in ["/acme/x", "/first/x"] {
+                try await caller.send(self.get(path))
+                _ = try await upstream.head()
+                try await upstream.send(Self.ok)
+                #expect(try await caller.answer().body == "ok")
+            }
+            #expect(rig.server.routeNames == ["acme", "own-host", "first"])
+            let routes = await rig.server.traffic().routes
+            #expect(routes.map { $0[.successful] } == [0, 2, 0, 1])
+        }
+    }
+
+    @Test func `a lower limit of connections is for newcomers`() async throws {
+        try await withRig { rig in
+            let callers = [try await rig.caller(), try await rig.caller()]
+            for caller in callers {
+                try await caller.send(self.get("/nowhere"))
+                #expect(try await caller.answer().head.status == 404)
+            }
+            var plan = self.plan([])
+            plan.connections = 1
+            _ = await rig.server.follow(plan)
+            let late = try await rig.caller()
+            try await late.send(self.get("/nowhere"))
+            #expect(try await late.answer().head.status == 503)
+            for caller in callers {
+                try await caller.send(self.get("/nowhere"))
+                #expect(try await caller.answer().head.status == 404)
+            }
+            plan.connections = 3
+            _ = await rig.server.follow(plan)
+            let last = try await rig.caller()
+            try await last.send(self.get("/nowhere"))
+            #expect(try await last.answer().head.status == 404)
+        }
+    }
+}

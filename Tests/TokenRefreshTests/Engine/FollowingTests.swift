@@ -1,0 +1,203 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Another configuration while the engine runs.
+@Suite struct FollowingTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let bob = AccountID("bob")
+
+    private func plan(
+        _ account: AccountID = alice,
+        at endpoint: ScriptedTokenEndpoint? = nil,
+        of provider: ProviderID = acme,
+        grant: AccountGrant = .refreshToken
+    ) -> AccountPlan {
+        AccountPlan(account: account, provider: provider, grant: grant, endpoint: endpoint ?? self.provider)
+    }
+
+    private func follow(_ replica: Replica, _ plans: AccountPlan..., waiters: Int = 100) {
+        replica.engine.follow(plans, waiters: waiters)
+    }
+
+    @Test func `an account that is added is served, and looked at before anybody asks`() async throws {
+        try await self.house.put(.valid(), for: self.bob)
+        try await self.house.withReplica(self.provider) { replica in
+            await #expect(throws: PassError.any(.accountEmpty)) { try await replica.engine.pass(for: self.bob) }
+
+            self.follow(replica, self.plan(), self.plan(self.bob))
+
+            try await eventually("its pass") { replica.events.count == 1 }
+            #expect(try await replica.engine.pass(for: self.bob).generation == Generation(1))
+            #expect(await replica.engine.statuses().map(\.isConfigured) == [true, true])
+        }
+    }
+
+    @Test func `an account that is taken out gives no pass, and what is stored of it stays`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            let pass = try await replica.engine.pass(for: alice)
+
+            self.follow(replica, self.plan(self.bob))
+
+            await #expect(throws: PassError.any(.accountEmpty)) { try await replica.engine.pass(for: alice) }
+            #expect(replica.events == [.installed(pass), .retired(alice)])
+            #expect(try await self.house.record()?.tokens == .sample(0))
+            #expect(await replica.engine.status(of: alice)?.isConfigured == false)
+            #expect(await replica.engine.refreshNow(alice) == nil)
+            // Nor is it kept alive any more
+            self.house.clock.advance(by: .seconds(200_000))
+            self.follow(replica, self.plan(self.bob))
+            #expect(self.provider.spent.isEmpty)
+
+            self.follow(replica, self.plan())
+            #expect(try await replica.engine.pass(for: alice).generation > Generation(0))
+        }
+    }
+
+    @Test func `I2_the flight of an account that is taken out commits, and serves who waits for it`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let waiting = replica.ask()
+            try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
+
+            self.follow(replica)
+            #expect(await replica.ask().value == .error(.accountEmpty))
+            self.provider.release()
+
+            guard case .pass(let pass) = await waiting.value else {
+                Issue.record("nobody served it")
+                return
+            }
+            #expect(pass.generation == Generation(2))
+            #expect(try await self.house.record()?.tokens?.refreshToken == Secret("rt-1"))
+            try await eventually("the account's end") { replica.events == [.installed(pass), .retired(alice)] }
+            #expect(replica.engine.waiterCount == 0)
+        }
+    }
+
+    @Test func `an account that comes back during its flight goes on with it`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let first = replica.ask()
+            try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
+            self.follow(replica)
+            self.follow(replica, self.plan())
+            let second = replica.ask()
+            try await eventually("both to wait") { replica.engine.waiterCount == 2 }
+            self.provider.release()
+
+            let answers = [await first.value, await second.value]
+            #expect(answers.map(\.generation) == [Generation(2), Generation(2)])
+            #expect(self.provider.spent == ["rt-0"])
+            #expect(!replica.events.contains(.retired(alice)))
+        }
+    }
+
+    @Test func `a flight ends where it began, and the next goes to the new endpoint`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        let other = ScriptedTokenEndpoint()
+        other.answer(.success(.sample(9)))
+        try await self.house.withReplica([self.plan()], of: [self.provider, other]) { replica in
+            let waiting = replica.ask()
+            try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
+            // When the account moves to another provider of the same tokens too
+            self.follow(replica, self.plan(at: other))
+            self.provider.release()
+            #expect(await waiting.value.generation == Generation(2))
+
+            #expect(await replica.ask(refused: Generation(2)).value.generation == Generation(3))
+            #expect(self.provider.spent == ["rt-0"])
+            #expect(other.spent == ["rt-1"])
+        }
+    }
+
+    @Test func `tokens made for another client are withdrawn when the client changes`() async throws {
+        try await self.house.put(.valid())
+        let other = ScriptedTokenEndpoint(clientID: "another-app")
+        try await self.house.withReplica([self.plan()], of: [self.provider, other]) { replica in
+            let pass = try await replica.engine.pass(for: alice)
+            self.follow(replica, self.plan(at: other))
+            #expect(replica.events == [.installed(pass), .dropped(alice)])
+            #expect(await replica.ask().value == .error(.reauthorizationRequired))
+            #expect(other.spent.isEmpty)
+
+            self.follow(replica, self.plan())
+            #expect(replica.events.last == .installed(pass))
+        }
+    }
+
+    @Test func `an account may change its provider while its errands are under way`() async throws {
+        try await self.house.put(.expired())
+        let other = ProviderID("other")
+        self.provider.hold()
+        try await self.house.withReplica([self.plan()], of: [self.provider]) { replica in
+            let waiting = replica.ask()
+            try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
+            for _ in 1...20 {
+                self.follow(replica, self.plan(of: other))
+                self.follow(replica, self.plan())
+            }
+            self.provider.release()
+            #expect(await waiting.value.generation == Generation(2))
+        }
+    }
+
+    @Test func `a provider that is held is tried at once`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider) { replica in
+            #expect(await replica.ask().value == .error(.providerConfig))
+            self.house.clock.advance(by: .seconds(2))
+            #expect(await replica.ask().value == .error(.providerConfig))
+            #expect(self.provider.spent.count == 1)
+
+            self.follow(replica, self.plan())
+
+            #expect(await replica.ask().value.generation == Generation(2))
+        }
+    }
+
+    @Test func `a mint that was refused is tried at once`() async throws {
+        self.provider.answer(.refused(.code("access_denied")))
+        try await self.house.withReplica([self.plan(grant: .clientCredentials)], of: [self.provider]) { replica in
+            guard case .error = await replica.ask().value else {
+                Issue.record("it was minted")
+                return
+            }
+            self.follow(replica, self.plan(grant: .clientCredentials))
+            #expect(await replica.ask().value.generation == Generation(1))
+        }
+    }
+
+    @Test func `a refresh token is not spent sooner for a reload`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.throttled(retryAfter: .seconds(60)))
+        try await self.house.withReplica(self.provider) { replica in
+            #expect(await replica.ask().value == .error(.refreshFailed))
+            self.follow(replica, self.plan())
+            #expect(await replica.ask().value == .error(.refreshFailed))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `the limit of waiters follows`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let waiting = replica.ask()
+            try await eventually("one to wait") { replica.engine.waiterCount == 1 }
+            self.follow(replica, self.plan(), waiters: 1)
+            #expect(await replica.ask().value == .error(.overloaded))
+            self.provider.release()
+            #expect(await waiting.value.generation == Generation(2))
+        }
+    }
+}
