@@ -5,29 +5,29 @@ struct RoutePlaces {
     private(set) var slots: [(account: AccountID, injections: [Injection])]
     private(set) var pools: [UpstreamOrigin]
     private(set) var names: [String]
-    /// Places in ``names`` that routes of the table under way have.
-    private var taken: Set<Int> = []
+
+    private var slotOf: [AccountID: Int] = [:]
+    private var poolOf: [UpstreamOrigin: Int] = [:]
+    /// Places in ``names`` that no route of this table has yet, the last first.
+    private var freeNames: [String: [Int]] = [:]
     /// What stands for each set of files. It is one object, however often the files are read: what it says of them can
     /// be renewed at one place.
-    private var trusts: [UpstreamTLS]
+    private var trusts: Set<UpstreamTLS>
 
     init(following old: RouteTable?) {
         self.slots = old?.slots ?? []
         self.pools = old?.pools ?? []
         self.names = old?.names ?? []
-        self.trusts = self.pools.compactMap(\.tls)
+        self.trusts = Set(self.pools.compactMap(\.tls))
+        for (place, slot) in self.slots.enumerated() { self.slotOf[slot.account] = place }
+        for (place, pool) in self.pools.enumerated() { self.poolOf[pool] = place }
+        for (place, name) in self.names.enumerated().reversed() { self.freeNames[name, default: []].append(place) }
     }
 
     /// The route of a plan, with its places.
     mutating func place(_ plan: RoutePlan) -> Route {
         var plan = plan
-        if let tls = plan.upstream.tls {
-            if let known = self.trusts.first(where: { $0 == tls }) {
-                plan.upstream.tls = known
-            } else {
-                self.trusts.append(tls)
-            }
-        }
+        if let tls = plan.upstream.tls { plan.upstream.tls = self.trusts.insert(tls).memberAfterInsert }
         let slot = self.slot(of: plan.account)
         return Route(
             plan,
@@ -39,15 +39,14 @@ struct RoutePlaces {
     }
 
     private mutating func name(of name: String) -> Int {
-        let known = self.names.indices.first { self.names[$0] == name && !self.taken.contains($0) }
-        if known == nil { self.names.append(name) }
-        let place = known ?? self.names.count - 1
-        self.taken.insert(place)
-        return place
+        if let place = self.freeNames[name]?.popLast() { return place }
+        self.names.append(name)
+        return self.names.count - 1
     }
 
     private mutating func slot(of account: AccountID) -> Int {
-        if let slot = self.slots.firstIndex(where: { $0.account == account }) { return slot }
+        if let slot = self.slotOf[account] { return slot }
+        self.slotOf[account] = self.slots.count
         self.slots.append((account, []))
         return self.slots.count - 1
     }
@@ -59,7 +58,8 @@ struct RoutePlaces {
     }
 
     private mutating func pool(of origin: UpstreamOrigin) -> Int {
-        if let pool = self.pools.firstIndex(of: origin) { return pool }
+        if let pool = self.poolOf[origin] { return pool }
+        self.poolOf[origin] = self.pools.count
         self.pools.append(origin)
         return self.pools.count - 1
     }

@@ -7,7 +7,8 @@ extension ProxyServer {
     /// Takes over the routes, callers, limits and certificates of `plan`; its listeners and event loops stay as they are.
     ///
     /// Requests under way go on by the route that they began with. From the next one on, new connection or old, the
-    /// caller has to prove itself to the new plan. It comes back when every event loop goes by it.
+    /// caller has to prove itself to the new plan. It comes back when every event loop goes by it, and not before is it
+    /// called again.
     ///
     /// - Parameter accessLog: takes a line per request; `nil` writes none.
     /// - Returns: whose certificates are others now.
@@ -18,16 +19,20 @@ extension ProxyServer {
         let mode = UnixSocketFile.mode(hasCallers: plan.callers != nil)
         let files = self.socketFiles.withLock { $0 }
         if plan.callers == nil { for file in files { file.setMode(mode) } }
+        let made = RunningTables(
+            plan,
+            hosts: self.plan.hostFields,
+            accessLog: accessLog,
+            following: self.running.withLock { $0 }
+        )
         var swaps: [EventLoopFuture<Void>] = []
         self.ifLoopsRun {
             let tables = self.running.withLock { running in
-                running = RunningTables(
-                    plan,
-                    hosts: self.plan.hostFields,
-                    accessLog: accessLog,
-                    following: running
-                )
-                return running
+                var tables = made
+                // As they are at this moment: what comes behind it comes as an event.
+                tables.passes = running.passes
+                running = tables
+                return tables
             }
             swaps = self.loops.map { loop in loop.eventLoop.submit { loop.value.follow(tables) } }
         }

@@ -21,7 +21,6 @@ struct RunningTables: Sendable {
         self.callers = CallerTable(plan.callers, routes: table, hosts: hosts)
         self.headLimits = plan.headLimits
         self.callerTimeouts = plan.callerTimeouts
-        self.passes = old?.passes ?? PassBook()
         self.accessLog = accessLog
     }
 }

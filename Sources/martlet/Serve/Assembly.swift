@@ -22,7 +22,7 @@ enum Assembly {
         ports claim: PortClaim,
         log: LogWriter,
         logger: Logger
-    ) async throws(CommandFailure) -> RunningGateway {
+    ) async throws(CommandFailure) -> (RunningGateway, ProviderRoster) {
         let startedAt = Timepiece.system.now.wall
         let boot = BootID.random()
         try StateDirectory.make(settings.stateDirectory)
@@ -31,10 +31,11 @@ enum Assembly {
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
         let keeper = EndpointKeeper()
         do throws(CommandFailure) {
-            return try await Self.assemble(
+            let providers = try ProviderRoster(settings.providers, keeper: keeper, logger: logger)
+            let gateway = try await Self.assemble(
                 settings,
                 store,
-                try ProviderRoster(settings.providers, keeper: keeper, logger: logger),
+                providers,
                 keeper,
                 metrics,
                 ports: claim,
@@ -43,6 +44,7 @@ enum Assembly {
                 log: log,
                 logger: logger
             )
+            return (gateway, providers)
         } catch {
             await keeper.shutDown()
             throw error
@@ -136,7 +138,6 @@ enum Assembly {
             engine: engine,
             admin: admin,
             metrics: metricsServer,
-            providers: providers,
             keeper: keeper,
             counts: metrics,
             room: room,

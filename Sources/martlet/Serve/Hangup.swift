@@ -10,18 +10,13 @@ enum Hangup {
     }
 }
 
-/// Has the configuration read again with each SIGHUP, one after the other, until the gateway is told to stop.
+/// Has something done with each SIGHUP, one after the other, until the gateway is told to stop.
 struct HangupService: Service {
     /// Trapped from the moment it is made. Whoever holds this to the end keeps the signal from ending the process.
     let hangups: UnixSignalsSequence
-    let reloader: Reloader
-    /// What the gateway was started with.
-    let configuration: RunningConfiguration
+    let action: @Sendable () async -> Void
 
     func run() async throws {
-        var running = self.configuration
-        for await _ in self.hangups.cancelOnGracefulShutdown() {
-            running = await self.reloader.reload(from: running)
-        }
+        for await _ in self.hangups.cancelOnGracefulShutdown() { await self.action() }
     }
 }

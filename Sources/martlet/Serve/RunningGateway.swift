@@ -16,7 +16,6 @@ struct RunningGateway {
     let admin: AdminServer
     /// Where metrics and health are served without tokens; `nil` where that is not wanted.
     let metrics: AdminServer?
-    let providers: ProviderRoster
     let keeper: EndpointKeeper
     let counts: ProgramMetrics
     let room: DescriptorRoom
@@ -29,23 +28,17 @@ struct RunningGateway {
     /// that no grant is lost on the way out.
     ///
     /// - Parameters:
-    ///   - reloader: reads the configuration again with each SIGHUP.
-    ///   - configuration: what the gateway was made by.
+    ///   - reload: called with each SIGHUP, and awaited before the next.
     ///   - serving: called when signals are heeded and callers served.
     ///   - stopping: called with the number of requests under way when no more are taken.
     func run(
-        _ reloader: Reloader,
-        from configuration: RunningConfiguration,
+        onHangup reload: @escaping @Sendable () async -> Void,
         serving: @escaping @Sendable () -> Void,
         stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
         let engine = EngineService(engine: self.engine, keeper: self.keeper, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
-        let hangups = HangupService(
-            hangups: await UnixSignalsSequence(trapping: .sighup),
-            reloader: reloader,
-            configuration: configuration
-        )
+        let hangups = HangupService(hangups: await UnixSignalsSequence(trapping: .sighup), action: reload)
         let callers: [any Service] = [
             hangups, CallerService(proxy: self.proxy, grace: self.grace, stopping: stopping),
             Announcement(announce: serving),

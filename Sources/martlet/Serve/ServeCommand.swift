@@ -66,7 +66,7 @@ struct ServeCommand: AsyncParsableCommand {
         for warning in settings.warnings {
             logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
-        let gateway = try await Assembly.assemble(
+        let (gateway, providers) = try await Assembly.assemble(
             settings,
             ports: takesOver ? .successor : .first,
             log: log,
@@ -77,15 +77,14 @@ struct ServeCommand: AsyncParsableCommand {
             "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)\(metrics)"
         let reloader = Reloader(
             path: path,
-            started: settings,
+            running: RunningConfiguration(settings: settings, providers: providers),
             gateway: gateway,
             log: log,
             threshold: threshold,
             logger: logger
         )
-        let configuration = RunningConfiguration(settings: settings, providers: gateway.providers)
         let grace = GracePeriodText.text(gateway.grace)
-        try await gateway.run(reloader, from: configuration) {
+        try await gateway.run(onHangup: reloader.reload) {
             logger.notice(
                 "martlet serves",
                 metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]

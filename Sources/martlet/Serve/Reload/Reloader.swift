@@ -2,21 +2,41 @@ internal import AdminAPI
 internal import Logging
 internal import Proxy
 internal import Settings
+internal import Synchronization
 internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
 
 /// Reads the configuration again while the gateway runs: all that may fail first, then all that changes, so that a bad
 /// file or certificate changes nothing.
-struct Reloader: Sendable {
+final class Reloader: Sendable {
     /// Of the configuration.
-    let path: String
+    private let path: String
     /// What the gateway was started with: what only a restart brings about is compared with this.
-    let started: GatewaySettings
-    let gateway: RunningGateway
-    let log: LogWriter
-    let threshold: LogThreshold
-    let logger: Logger
+    private let started: GatewaySettings
+    private let running: Mutex<RunningConfiguration>
+    private let gateway: RunningGateway
+    private let log: LogWriter
+    private let threshold: LogThreshold
+    private let logger: Logger
+
+    /// - Parameter running: what the gateway was made by.
+    init(
+        path: String,
+        running: RunningConfiguration,
+        gateway: RunningGateway,
+        log: LogWriter,
+        threshold: LogThreshold,
+        logger: Logger
+    ) {
+        self.path = path
+        self.started = running.settings
+        self.running = Mutex(running)
+        self.gateway = gateway
+        self.log = log
+        self.threshold = threshold
+        self.logger = logger
+    }
 
     /// All that a reload puts in place, read and found good.
     private struct Prepared {
@@ -35,8 +55,9 @@ struct Reloader: Sendable {
         let reasons: [String]
     }
 
-    /// - Returns: what the gateway goes by then; after a refusal that is `running` still.
-    func reload(from running: RunningConfiguration) async -> RunningConfiguration {
+    /// Once at a time.
+    func reload() async {
+        let running = self.running.withLock { $0 }
         do throws(Refusal) {
             let prepared = try self.prepare(following: running)
             let changes = await self.commit(prepared, following: running)
@@ -45,7 +66,7 @@ struct Reloader: Sendable {
             self.threshold.level = min(self.threshold.level, level)
             self.report(prepared, changes: changes)
             self.threshold.level = level
-            return prepared.configuration
+            self.running.withLock { $0 = prepared.configuration }
         } catch {
             for reason in error.reasons {
                 self.logger.error(
@@ -53,7 +74,6 @@ struct Reloader: Sendable {
                     metadata: ["config.code": "\(error.news.rawValue)", "config.finding": "\(reason)"]
                 )
             }
-            return running
         }
     }
 }
