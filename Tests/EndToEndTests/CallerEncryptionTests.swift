@@ -61,7 +61,8 @@ import Testing
         try await eventually("a word of it") { gateway.program.complaints.contains("handshake_untrusted_caller") }
     }
 
-    @Test func `a caller is told who may vouch for its certificate, so that one with several can choose`() async throws {
+    @Test func `a caller is told who may vouch for its certificate, so that one with several can choose`() async throws
+    {
         let directory = try TemporaryDirectory()
         try Self.present(TestCertificates.selfSigned, TestCertificates.selfSignedKey, in: directory)
         let gateway = try await Gateway(Mock(in: directory), in: directory, listener: Self.listener)
@@ -72,7 +73,10 @@ import Testing
             in: directory
         )
 
-        #expect(outcome.output.contains("Acceptable client certificate CA names\nCN = Test client ca\n"), "\(outcome.output)")
+        #expect(
+            outcome.output.contains("Acceptable client certificate CA names\nCN = Test client ca\n"),
+            "\(outcome.output)"
+        )
     }
 
     @Test(arguments: [

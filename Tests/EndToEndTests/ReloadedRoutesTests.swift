@@ -146,6 +146,16 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
+    @Test func `I7_ an account stays with those who make its tokens`() async throws {
+        try await self.withGateway { gateway, mock in
+            let second = try await Mock(in: self.directory)
+            try self.edit { $0.replacing("issuer: \(mock.address)", with: "issuer: \(second.address)") }
+            #expect(try await self.reload(gateway, "account_moved").contains("account alice"))
+            #expect(try await self.status(gateway, "acme/echo") == "200")
+            #expect(try await second.stats().token_requests.ok == 0)
+        }
+    }
+
     @Test func `callers come and go`() async throws {
         try await self.withGateway { gateway, _ in
             #expect(try await self.status(gateway, "acme/echo") == "200")

@@ -25,8 +25,10 @@ import Testing
     @Test(
         arguments: [
             ("true", .flag(true)), ("190", .number(190)), ("-1.5e2", .number(-150)), ("null", .null), ("", .null),
-            ("'190'", .text("190")), ("\"false\"", .text("false")), ("'true'", .text("true")), ("''", .text("")), ("yes", .text("yes")),
-            ("0190", .text("0190")), ("0x1", .text("0x1")), ("1.", .text("1.")), ("1e999", .text("1e999")), ("TRUE", .text("TRUE")),
+            ("'190'", .text("190")), ("\"false\"", .text("false")), ("'true'", .text("true")), ("''", .text("")),
+            ("yes", .text("yes")),
+            ("0190", .text("0190")), ("0x1", .text("0x1")), ("1.", .text("1.")), ("1e999", .text("1e999")),
+            ("TRUE", .text("TRUE")),
             ("{ code: 190, 'x y': a }", .object(["code": .number(190), "x y": .text("a")])),
         ] as [(String, JSONPattern)]
     )

@@ -50,6 +50,8 @@ extension Exchange {
             self.loop.pools[route.pool].refusedExpectation()
             self.releaseUpstream(reusable: false)
             self.connect(route)
+            // The connection that this was heard on is no longer the exchange's, and flushes nothing for it.
+            self.flush()
         case .fail: self.abort()
         }
         if self.machine.phase == .answering { self.passHeldBody() }

@@ -66,6 +66,8 @@ extension Exchange {
         self.caller.write(answer.bytes)
         self.needsCallerFlush = true
         self.finish(close: close)
+        // It goes at once: a caller that has ended its side is gone before the tick is over, and nothing waits for more.
+        self.flush()
     }
 
     /// The answer is whole; the next request may begin, or the connection ends.

@@ -20,6 +20,11 @@ extension Exchange {
             self.heldAnswer = nil
             self.heldBody = nil
             self.record?.replay = .sent
+            if self.needsUpstreamFlush {
+                // The last of the request: nobody flushes for a connection that waits for the next.
+                self.needsUpstreamFlush = false
+                self.upstream?.flush(on: self.loop)
+            }
             self.upstream?.discardAnswer(isReusable: self.requestEncoder.isEnded)
             self.upstream = nil
             self.connect(route)

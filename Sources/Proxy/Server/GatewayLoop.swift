@@ -23,9 +23,9 @@ final class GatewayLoop {
     private(set) var gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
     private(set) var tick = Tick.start
-    /// Where heads are written. Most are with the kernel before the next is made, and then it takes their memory.
-    var requestHeads = SpareBuffer()
-    var answerHeads = SpareBuffer()
+    /// Where heads are written. Most are with the kernel when the next tick begins, whose heads take their memory.
+    var requestHeads = SpareBuffers()
+    var answerHeads = SpareBuffers()
     private(set) var isDraining = false
     private let readShare = ReadShare()
     private var callers: [CallerHandler] = []
@@ -140,6 +140,8 @@ extension GatewayLoop {
 
 extension GatewayLoop {
     func follow(_ event: PassEvent) {
+        // Whoever learns that a pass was taken away must not find its token written after that.
+        if case .dropped = event { self.flushAll() }
         self.gateway.follow(event)
     }
 

@@ -19,7 +19,10 @@ final class HandoverWatch: ChannelInboundHandler {
         self.pending.insert(id)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         // One that could not be taken in does not come by the end.
-        connection.closeFuture.hop(to: context.eventLoop).whenComplete { _ in bound.value.pending.remove(id) }
+        connection.closeFuture.hop(to: context.eventLoop).whenComplete { _ in
+            // Until then another must not have its identity.
+            withExtendedLifetime(connection) { _ = bound.value.pending.remove(id) }
+        }
         context.fireChannelRead(data)
     }
 

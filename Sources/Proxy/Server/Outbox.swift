@@ -34,7 +34,7 @@ package struct Outbox {
     /// Takes all of it out, for a write and a flush.
     ///
     /// - Parameter spare: gets the memory back, if it is a head's.
-    package mutating func take(_ spare: inout SpareBuffer) -> ByteBuffer? {
+    package mutating func take(_ spare: inout SpareBuffers) -> ByteBuffer? {
         guard self.buffer.readableBytes > 0 else { return nil }
         let buffer = self.buffer
         // Else the memory would be shared, and the next head have to take new.

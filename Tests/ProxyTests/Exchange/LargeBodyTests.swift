@@ -196,6 +196,34 @@ import TokenModel
         }
     }
 
+    @Test func `417 to a request that is here whole brings it again on a connection that is there`() async throws {
+        try await self.withLimit { rig, caller in
+            // Given two connections that are idle
+            let other = try await rig.caller()
+            for one in [caller, other] { try await one.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
+            let spare = try await rig.upstream.accept()
+            let latest = try await rig.upstream.accept()
+            for one in [spare, latest] {
+                _ = try await one.head()
+                try await one.send(Self.ok)
+                try await rig.settle()
+            }
+            for one in [caller, other] { _ = try await one.answer() }
+            rig.install(.sample(2))
+            try await rig.settle()
+
+            // When a body comes with its head, and its expectation is refused
+            try await caller.send(Self.upload(false))
+            #expect(try await latest.head()["Expect"] == "100-continue")
+            try await latest.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+
+            // Then the other connection has it
+            #expect(try await spare.request().body == Self.body)
+            try await spare.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
     @Test func `a 417 that nothing of the gateway's has caused is the caller's`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))")

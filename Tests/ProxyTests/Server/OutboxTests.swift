@@ -7,7 +7,7 @@ import Testing
 
     @Test func `a head and small pieces go out as one`() {
         var outbox = Outbox()
-        var spare = SpareBuffer()
+        var spare = SpareBuffers()
         #expect(outbox.put(self.head, isHead: true) == nil)
         #expect(outbox.put(ByteBuffer(string: "hello")) == nil)
 
@@ -17,7 +17,7 @@ import Testing
 
     @Test func `what would have to be copied at length goes out by itself, in order`() {
         var outbox = Outbox()
-        var spare = SpareBuffer()
+        var spare = SpareBuffers()
         let piece = ByteBuffer(repeating: 0x78, count: 16 << 10)
         #expect(outbox.put(self.head, isHead: true) == nil)
 
@@ -28,7 +28,7 @@ import Testing
 
     @Test func `the memory of a head comes back, that of a body does not`() {
         var outbox = Outbox()
-        var spare = SpareBuffer()
+        var spare = SpareBuffers()
         _ = outbox.put(self.head, isHead: true)
         let sent = outbox.take(&spare)
         #expect(spare.take() == sent)
@@ -38,9 +38,17 @@ import Testing
         #expect(spare.take().readableBytes == 0)
     }
 
+    @Test func `as many heads as a tick sends keep their memory, and none that was large`() {
+        var spare = SpareBuffers()
+        for number in 0..<100 { spare.keep(ByteBuffer(string: "\(number)")) }
+        #expect((0..<100).count { _ in spare.take().readableBytes > 0 } == 64)
+        spare.keep(ByteBuffer(repeating: 0x78, count: 9 << 10))
+        #expect(spare.take().readableBytes == 0)
+    }
+
     @Test func `what was given up does not go out`() {
         var outbox = Outbox()
-        var spare = SpareBuffer()
+        var spare = SpareBuffers()
         _ = outbox.put(self.head, isHead: true)
         outbox.clear()
         #expect(outbox.take(&spare) == nil)

@@ -45,7 +45,9 @@ import Testing
         #expect(reader.isClean == isClean)
     }
 
-    @Test(arguments: [("", nil), ("Keep-Alive: timeout=5\r\n", 4), ("Keep-Alive: timeout=2\r\n", 1)] as [(String, Int?)])
+    @Test(
+        arguments: [("", nil), ("Keep-Alive: timeout=5\r\n", 4), ("Keep-Alive: timeout=2\r\n", 1)] as [(String, Int?)]
+    )
     func `an idle connection is given up a second before the upstream does`(field: String, seconds: Int?) throws {
         let (reader, _) = try self.reader("HTTP/1.1 200 OK\r\n\(field)Content-Length: 0\r\n\r\n")
         #expect(reader.idleTime == seconds.map { .seconds($0) })

@@ -12,6 +12,9 @@ enum ReloadNews: String {
     case providerUnusable = "provider_unusable"
     /// Callers would no longer need keys where others than this user can connect; nothing has changed.
     case callersNeeded = "callers_needed"
+    /// An account's tokens would come from elsewhere, while requests are under way that may not get such; nothing has
+    /// changed.
+    case accountMoved = "account_moved"
     /// The admin tokens can't be read; nothing has changed.
     case tokensUnusable = "admin_tokens_unusable"
 }

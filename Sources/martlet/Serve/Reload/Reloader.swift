@@ -15,6 +15,7 @@ final class Reloader: Sendable {
     /// What the gateway was started with: what only a restart brings about is compared with this.
     private let started: GatewaySettings
     private let running: Mutex<RunningConfiguration>
+    private let origins: Mutex<AccountOrigins>
     private let gateway: RunningGateway
     private let log: LogWriter
     private let threshold: LogThreshold
@@ -32,6 +33,7 @@ final class Reloader: Sendable {
         self.path = path
         self.started = running.settings
         self.running = Mutex(running)
+        self.origins = Mutex(AccountOrigins(running.settings))
         self.gateway = gateway
         self.log = log
         self.threshold = threshold
@@ -67,6 +69,7 @@ final class Reloader: Sendable {
             self.report(prepared, changes: changes)
             self.threshold.level = level
             self.running.withLock { $0 = prepared.configuration }
+            self.origins.withLock { $0.add(prepared.settings) }
         } catch {
             for reason in error.reasons {
                 self.logger.error(
@@ -89,6 +92,7 @@ extension Reloader {
             throw Refusal(news: .invalid, reasons: error.faults.map(\.description))
         }
         try self.checkCallers(settings, following: running.settings)
+        try self.checkOrigins(settings)
         let budget = self.gateway.room.budget(wanted: settings.limits.connections)
         let plan: ProxyPlan
         do throws(CommandFailure) {
@@ -129,6 +133,17 @@ extension Reloader {
         throw Refusal(
             news: .callersNeeded,
             reasons: ["callers can't be left out while the gateway listens on \(open): that takes a restart"]
+        )
+    }
+
+    private func checkOrigins(_ settings: GatewaySettings) throws(Refusal) {
+        let moved = self.origins.withLock { $0.moved(in: settings) }
+        guard !moved.isEmpty else { return }
+        throw Refusal(
+            news: .accountMoved,
+            reasons: moved.map {
+                "account \($0) would get tokens from another issuer or endpoint: that takes a restart"
+            }
         )
     }
 

@@ -1,0 +1,27 @@
+package import NIOCore
+
+/// The memory of buffers that have gone out, for the next ones of their kind: as many as one tick of a loop sends.
+package struct SpareBuffers {
+    /// A tick that sends more takes new memory.
+    private static let limit = 64
+    /// Of each, in bytes: what one large head took is not kept for small ones.
+    private static let largest = 8 << 10
+
+    private var buffers: [ByteBuffer] = []
+
+    package init() {
+        self.buffers.reserveCapacity(Self.limit)
+    }
+
+    /// A buffer to write to. It may still hold what went out, and be somebody else's too: clear it first, which takes new
+    /// memory then.
+    package mutating func take() -> ByteBuffer {
+        // It must not stay here too: then it would be shared.
+        self.buffers.popLast() ?? ByteBuffer()
+    }
+
+    /// Keeps the memory of a buffer that goes out now.
+    package mutating func keep(_ buffer: ByteBuffer) {
+        if self.buffers.count < Self.limit, buffer.capacity <= Self.largest { self.buffers.append(buffer) }
+    }
+}
