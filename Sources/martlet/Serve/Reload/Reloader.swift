@@ -66,7 +66,7 @@ final class Reloader: Sendable {
             let level = Logger.Level(prepared.settings.log.level)
             // What has changed is said if either configuration would have it said.
             self.threshold.level = min(self.threshold.level, level)
-            self.report(prepared, changes: changes)
+            self.report(prepared, changes: changes, hadCallers: running.settings.callers != nil)
             self.threshold.level = level
             self.running.withLock { $0 = prepared.configuration }
             self.origins.withLock { $0.add(prepared.settings) }
@@ -189,9 +189,15 @@ extension Reloader {
         return changes
     }
 
-    private func report(_ prepared: Prepared, changes: [String]) {
+    private func report(_ prepared: Prepared, changes: [String], hadCallers: Bool) {
         for warning in prepared.settings.warnings {
             self.logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
+        }
+        if prepared.settings.callers == nil, hadCallers {
+            self.logger.warning(
+                "there are no callers any more: whoever can connect may use every account",
+                metadata: ["config.code": "\(ReloadNews.reloaded.rawValue)", "config.parts": "callers"]
+            )
         }
         prepared.budget.report(wanted: prepared.settings.limits.connections, to: self.logger)
         let needs = RestartNeeds(from: self.started, to: prepared.settings).parts

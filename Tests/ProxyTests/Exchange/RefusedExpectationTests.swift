@@ -1,0 +1,98 @@
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+/// Upstreams that refuse to be asked before a body is sent (RFC 9110 §15.5.18).
+@Suite struct RefusedExpectationTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private static let limit = 1_000
+    private static let body = String(repeating: "b", count: 5_000)
+
+    private static func upload(_ isChunked: Bool) -> String {
+        "PUT /acme/ HTTP/1.1\r\nHost: a\r\n\(Self.body.framed(isChunked))"
+    }
+
+    private func withLimit(_ test: (Rig, Peer) async throws -> Void) async throws {
+        try await withRig(.route { $0.replayBodyLimit = Self.limit }) { rig in
+            try await test(rig, try await rig.caller())
+        }
+    }
+
+    @Test func `417 brings the request again at once, without what was refused`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(true))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            try await first.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            let second = try await rig.upstream.accept()
+            let request = try await second.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.head["Authorization"] == "Bearer token-1")
+            #expect(request.body == Self.body)
+            try await second.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+            #expect(try await first.ending() == .clean)
+
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await caller.send(Self.upload(false))
+            #expect(try await second.request().head.all("Expect").isEmpty)
+        }
+    }
+
+    @Test func `417 behind a 103 brings the request again too`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send(Self.upload(true))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            try await first.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+            #expect(try await caller.head().status == 103)
+            try await first.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            let second = try await rig.upstream.accept()
+            let request = try await second.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.body == Self.body)
+            try await second.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test func `417 to a request that is here whole brings it again on a connection that is there`() async throws {
+        try await self.withLimit { rig, caller in
+            // Given two connections that are idle
+            let other = try await rig.caller()
+            for one in [caller, other] { try await one.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
+            let spare = try await rig.upstream.accept()
+            let latest = try await rig.upstream.accept()
+            for one in [spare, latest] {
+                _ = try await one.head()
+                try await one.send(Self.ok)
+                try await rig.settle()
+            }
+            for one in [caller, other] { _ = try await one.answer() }
+            rig.install(.sample(2))
+            try await rig.settle()
+
+            // When a body comes with its head, and its expectation is refused
+            try await caller.send(Self.upload(false))
+            #expect(try await latest.head()["Expect"] == "100-continue")
+            try await latest.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+
+            // Then the other connection has it
+            #expect(try await spare.request().body == Self.body)
+            try await spare.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
+        }
+    }
+
+    @Test func `a 417 that nothing of the gateway's has caused is the caller's`() async throws {
+        try await self.withLimit { rig, caller in
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.request()
+            try await upstream.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await caller.answer().head.status == 417)
+        }
+    }
+}
