@@ -5,8 +5,12 @@ package import TokenStorage
 extension AccountDesk {
     /// Takes a flight's outcome: every waiter is served by it, or waits for the one more flight that it asks for.
     ///
-    /// - Parameter mayStartAnother: `false` while the process stops.
-    package mutating func land(_ outcome: FlightOutcome, mayStartAnother: Bool, now: BootInstant) -> Landing {
+    /// - Parameter obstacle: the error for whoever asks for another flight, where none may start any more.
+    package mutating func land(
+        _ outcome: FlightOutcome,
+        unless obstacle: PassError? = nil,
+        now: BootInstant
+    ) -> Landing {
         let wasForced = self.flight?.isForced ?? false
         let wasErrand = self.flight?.ripe != nil
         self.flight = nil
@@ -30,7 +34,7 @@ extension AccountDesk {
         var landing = Landing(event: self.announcement(now: now))
         for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
             let result = self.result(of: waiting, after: outcome.result, wasForced: wasForced, now: now)
-            if result == nil, mayStartAnother {
+            if result == nil, obstacle == nil {
                 let demand = self.demand(of: waiting.wish, now: now)
                 landing.start = Demand(
                     refused: landing.start?.refused ?? demand.refused,
@@ -39,7 +43,7 @@ extension AccountDesk {
             } else {
                 self.waiting[id] = nil
                 landing.served.append(
-                    Served(waiter: waiting.waiter, result: result ?? .failure(.stopping(self.account)))
+                    Served(waiter: waiting.waiter, result: result ?? .failure(obstacle ?? .stopping(self.account)))
                 )
             }
         }
@@ -86,7 +90,10 @@ extension AccountDesk {
             self.failedAt = nil
             self.restsUntil = .distantPast
         }
+        let known = self.sight
         self.sight = sight
+        // A flight that was under way when the backoff was ended has its own copy of before.
+        self.sight?.endPause(like: known)
         self.unreadable = nil
         if let entry = sight.entry, let claim = entry.record.claim {
             _ = self.watch.saw(claim, in: entry.version, at: sight.readAt)

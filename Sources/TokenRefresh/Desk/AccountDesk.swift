@@ -8,7 +8,7 @@ package import TokenStorage
 ///                              └─ the record changed under the flight, and somebody is not served by what is there
 ///
 /// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:deadline:unless:now:)``,
-/// ``land(_:mayStartAnother:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``, ``follow(binding:mints:now:)``,
+/// ``land(_:unless:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``, ``follow(binding:mints:now:)``,
 /// ``expire(after:now:)``, ``cancel(_:)`` or ``close()``. At most one flight is under way.
 package struct AccountDesk<Waiter> {
     struct Waiting {

@@ -10,6 +10,9 @@ package struct AccountPlan: Sendable {
     package let grant: AccountGrant
     /// Where its refresh token is redeemed, or its tokens are minted; shared by the provider's accounts.
     package let endpoint: any TokenEndpoint
+    /// Tells endpoints of one binding apart, such as before and after another client secret; `nil` where one binding is one
+    /// endpoint.
+    package let endpointID: ObjectIdentifier?
     /// What to ask for; empty: what was granted before.
     package let scopes: [String]
     /// The lifetime of an imported access token that came without one.
@@ -22,6 +25,7 @@ package struct AccountPlan: Sendable {
         provider: ProviderID,
         grant: AccountGrant = .refreshToken,
         endpoint: any TokenEndpoint,
+        endpointID: ObjectIdentifier? = nil,
         scopes: [String] = [],
         defaultLifetime: Duration = .seconds(3_600),
         timing: RefreshTiming = RefreshTiming()
@@ -30,9 +34,15 @@ package struct AccountPlan: Sendable {
         self.provider = provider
         self.grant = grant
         self.endpoint = endpoint
+        self.endpointID = endpointID
         self.scopes = scopes
         self.defaultLifetime = defaultLifetime
         self.timing = timing
+    }
+
+    /// Whether by `other` the same is sent to the same place, in the name of the same client.
+    func asks(like other: AccountPlan) -> Bool {
+        self.binding == other.binding && self.grant == other.grant && self.endpointID == other.endpointID
     }
 
     /// Whom its tokens may go to.

@@ -35,20 +35,32 @@ extension RefreshEngine {
                 wasAdmitted = refusal == nil
                 action = flight.didAdmit(refusal, now: self.timepiece.now)
             case .write(let record, let expecting):
+                if record.claim != nil, let reason = self.obsolescence(of: plan) {
+                    action = flight.didWithdraw(reason)
+                    continue
+                }
                 let sentAt = self.timepiece.now.boot
                 let result = await self.write(record, for: account, expecting: expecting)
                 self.log(result, of: account, complaint: &complaint)
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
-                let timepiece = self.timepiece
+                if let reason = self.obsolescence(of: plan) {
+                    action = flight.didWithdraw(reason)
+                    continue
+                }
                 let verdict = await ExchangeSubject.account.withValue(account) {
-                    await plan.endpoint.redeem(refreshToken, scopes: plan.scopes) { timepiece.now.boot <= sendBy }
+                    await plan.endpoint.redeem(refreshToken, scopes: plan.scopes) {
+                        self.mayStillSend(by: sendBy, for: plan)
+                    }
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
             case .mint(let sendBy):
-                let timepiece = self.timepiece
+                if let reason = self.obsolescence(of: plan) {
+                    action = flight.didWithdraw(reason)
+                    continue
+                }
                 let verdict = await ExchangeSubject.account.withValue(account) {
-                    await plan.endpoint.mint(scopes: plan.scopes) { timepiece.now.boot <= sendBy }
+                    await plan.endpoint.mint(scopes: plan.scopes) { self.mayStillSend(by: sendBy, for: plan) }
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
             case .pause(let until):
@@ -68,6 +80,7 @@ extension RefreshEngine {
         let now = self.timepiece.now.boot
         let (refusal, probes): (PassError?, Bool) = self.state.withLock { state in
             guard state.stopping == .no else { return (.stopping(plan.account), false) }
+            if let reason = state.obsolescence(of: plan) { return (reason, false) }
             let admission = state.holds[plan.provider, default: ProviderHold()]
                 .admit(isForced: demand.isForced, now: now)
             if case .held(let retryAfter) = admission {
@@ -121,18 +134,26 @@ extension RefreshEngine {
     ) {
         let now = self.timepiece.now.boot
         let (landing, start, holdChanged, isOver) = self.state.withLock { state in
-            let holdChanged = state.holds[plan.provider, default: ProviderHold()]
-                .learned(outcome.lesson, probe: wasProbe, now: now)
-            let landing =
-                state.desks[plan.account]?.land(outcome, mayStartAnother: state.stopping == .no, now: now)
-                ?? Desk.Landing()
+            // What an endpoint of before answered says nothing of the one that is asked now.
+            let holdChanged =
+                state.obsolescence(of: plan) == nil
+                && state.holds[plan.provider, default: ProviderHold()]
+                    .learned(outcome.lesson, probe: wasProbe, now: now)
+            let obstacle: PassError? =
+                if state.stopping > .no {
+                    .stopping(plan.account)
+                } else if state.plans[plan.account] == nil {
+                    .notConfigured(plan.account)
+                } else {
+                    nil
+                }
+            let landing = state.desks[plan.account]?.land(outcome, unless: obstacle, now: now) ?? Desk.Landing()
             state.waiters -= landing.served.count
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
             self.reschedule(plan.account, &state)
             if wasErrand { self.errandEnded(of: plan.provider, &state) }
-            // Those who wait for an account that is gone by now are served as they would have been.
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, demand: $0) }
             return (landing, start, holdChanged, state.stopping > .no && state.flights == 0)
         }

@@ -5,9 +5,9 @@ internal import TokenModel
 extension RefreshEngine {
     /// Takes these plans in place of those there were.
     ///
-    /// A flight under way ends by the plan that it began with, and commits: no grant is lost. An account that is gone
-    /// gives no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it
-    /// stays. A provider that is held, or an account, is tried at once: the configuration may have been the reason.
+    /// A flight whose request has gone ends by the plan that it began with, and commits: no grant is lost. One that has sent
+    /// nothing yet does not any more where its account is gone, or is asked for elsewhere. An account that is gone gives
+    /// no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it stays. A provider that is held, or an account, is tried at once: the configuration may have been the reason.
     package func follow(_ plans: [AccountPlan], waiters: Int) {
         let now = self.timepiece.now.boot
         let served = self.state.withLock { state in

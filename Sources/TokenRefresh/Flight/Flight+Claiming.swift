@@ -100,18 +100,12 @@ extension Flight {
     /// Writes the claim, or writes it anew.
     mutating func claim() -> FlightAction {
         guard let basis = self.basis else { return self.poison() }
-        var record = basis.record
+        var record = basis.learned
         record.claim = AccountRecord.Claim(
             boot: self.plan.boot,
             id: self.plan.claim,
             standsFor: ClaimTerm.length(timeout: self.plan.timeout)
         )
-        if basis.spent == .maybe {
-            // Also when this process ends before it can say more.
-            var trouble = basis.record.trouble ?? Setback.claimBroken.trouble(after: nil, spent: .maybe, jitter: 0)
-            trouble.spent = .maybe
-            record.trouble = trouble
-        }
         self.state = .claiming(record)
         return .write(record, expecting: self.version)
     }

@@ -81,7 +81,19 @@ extension Flight {
     /// Takes the claim back unused: the store is too slow to leave time for an exchange.
     mutating func giveUpClaim() -> FlightAction {
         guard let basis = self.basis else { return self.poison() }
-        return self.writeBack(WriteBack(record: basis.record, error: .storeTooSlow(self.plan.account)))
+        return self.writeBack(WriteBack(record: basis.learned, error: .storeTooSlow(self.plan.account)))
+    }
+
+    /// The write of a claim, the redeeming or the mint that was decided last is not begun: there is a reason against it by
+    /// now. What went before stays in the record, and a claim that stands is taken back.
+    package mutating func didWithdraw(_ reason: PassError) -> FlightAction {
+        switch self.state {
+        case .claiming, .redeeming: break
+        case .ready, .reading, .admitting, .committing, .writingBack, .pausing, .ended: return self.poison()
+        }
+        guard let basis = self.basis else { return self.poison() }
+        guard self.sight?.entry?.record.claim?.id == self.plan.claim else { return self.end(.failed(reason)) }
+        return self.writeBack(WriteBack(record: basis.learned, error: reason))
     }
 
     private mutating func writeBack(_ writeBack: WriteBack) -> FlightAction {

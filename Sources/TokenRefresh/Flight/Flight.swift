@@ -84,6 +84,16 @@ package struct Flight: ~Copyable {
         var spent: AccountRecord.Trouble.Spent
         /// The one second use at once is gone.
         var isLastUse: Bool
+
+        /// The record, unclaimed, with what would be lost if this process ended before it can say more.
+        var learned: AccountRecord {
+            guard self.spent == .maybe else { return self.record }
+            var record = self.record
+            var trouble = record.trouble ?? Setback.claimBroken.trouble(after: nil, spent: .maybe, jitter: 0)
+            trouble.spent = .maybe
+            record.trouble = trouble
+            return record
+        }
     }
 
     let plan: FlightPlan

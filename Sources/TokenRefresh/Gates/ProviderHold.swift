@@ -55,9 +55,13 @@ package struct ProviderHold: Equatable, Sendable {
         case held(retryAfter: Duration)
     }
 
-    /// Lets the next one probe at once: the configuration was read again.
+    /// Lets the next one probe at once: the configuration was read again. A probe that is under way may be by the one
+    /// before.
     package mutating func tryAgain(now: BootInstant) {
-        if case .held(_, let distance) = self.state { self.state = .held(until: now, distance: distance) }
+        switch self.state {
+        case .open: return
+        case .held(_, let distance), .probing(let distance): self.state = .held(until: now, distance: distance)
+        }
     }
 
     /// Whether nothing is sent at the moment but a probe.

@@ -64,6 +64,15 @@ package struct Sight: Equatable, Sendable {
         }
     }
 
+    /// Goes by the end of the backoff that `other` knows of the same record, if that is earlier: it was ended there.
+    package mutating func endPause(like other: Sight?) {
+        guard let other, other.entry?.version == self.entry?.version,
+            other.entry?.record.trouble == self.entry?.record.trouble,
+            let earlier = other.retryAt, let retryAt, earlier < retryAt
+        else { return }
+        self.retryAt = earlier
+    }
+
     /// Which token set it is; `nil` where nothing is stored.
     package var mark: TokenMark? { self.entry?.record.mark }
 }

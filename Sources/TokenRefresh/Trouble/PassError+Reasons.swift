@@ -117,6 +117,14 @@ extension PassError {
         PassError(.accountEmpty, "account \(account) is not in the configuration")
     }
 
+    static func reconfigured(_ account: AccountID) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account): the configuration changed before its refresh was sent, which the next one goes by",
+            retryAfter: .seconds(1)
+        )
+    }
+
     static func stopping(_ account: AccountID) -> PassError {
         PassError(
             .refreshFailed,

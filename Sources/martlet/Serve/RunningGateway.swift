@@ -28,17 +28,19 @@ struct RunningGateway {
     /// that no grant is lost on the way out.
     ///
     /// - Parameters:
-    ///   - reload: called with each SIGHUP, and awaited before the next.
+    ///   - hangups: each SIGHUP since the program began.
+    ///   - reload: called with each of them, and awaited before the next.
     ///   - serving: called when signals are heeded and callers served.
     ///   - stopping: called with the number of requests under way when no more are taken.
     func run(
-        onHangup reload: @escaping @Sendable () async -> Void,
+        onEachOf hangups: UnixSignalsSequence,
+        _ reload: @escaping @Sendable () async -> Void,
         serving: @escaping @Sendable () -> Void,
         stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
         let engine = EngineService(engine: self.engine, keeper: self.keeper, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
-        let hangups = HangupService(hangups: await UnixSignalsSequence(trapping: .sighup), action: reload)
+        let hangups = HangupService(hangups: hangups, action: reload)
         let callers: [any Service] = [
             hangups, CallerService(proxy: self.proxy, grace: self.grace, stopping: stopping),
             Announcement(announce: serving),

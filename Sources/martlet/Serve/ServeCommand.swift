@@ -8,6 +8,7 @@ internal import Settings
 internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
+internal import UnixSignals
 
 /// `martlet serve`: the gateway itself, until it is told to stop.
 struct ServeCommand: AsyncParsableCommand {
@@ -38,11 +39,13 @@ struct ServeCommand: AsyncParsableCommand {
         try MemoryGuard.raise()
         DescriptorLimit.raise()
         Hangup.ignore()
+        // Before anything is read: what changes while the gateway starts is heeded when it serves.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         let settings = try Self.settings(path)
         let (log, threshold) = Self.startLog(settings.log)
         do {
-            try await Self.serve(settings, from: path, takesOver: self.takeover, log, threshold)
+            try await Self.serve(settings, from: path, takesOver: self.takeover, hangups, log, threshold)
         } catch {
             await Self.end(log)
             throw error
@@ -59,6 +62,7 @@ struct ServeCommand: AsyncParsableCommand {
         _ settings: GatewaySettings,
         from path: String,
         takesOver: Bool,
+        _ hangups: UnixSignalsSequence,
         _ log: LogWriter,
         _ threshold: LogThreshold
     ) async throws {
@@ -84,7 +88,7 @@ struct ServeCommand: AsyncParsableCommand {
             logger: logger
         )
         let grace = GracePeriodText.text(gateway.grace)
-        try await gateway.run(onHangup: reloader.reload) {
+        try await gateway.run(onEachOf: hangups, reloader.reload) {
             logger.notice(
                 "martlet serves",
                 metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]

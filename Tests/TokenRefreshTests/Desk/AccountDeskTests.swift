@@ -78,7 +78,6 @@ import TokenStorage
 
         let landing = desk.land(
             self.outcome(.committed, .valid(generation: 2), after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
 
@@ -93,7 +92,6 @@ import TokenStorage
         _ = self.ask(&desk, "a")
         let landing = desk.land(
             self.outcome(.committed, .expired(generation: 2), after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
         #expect(self.told(landing.served) == ["a: refresh_failed"])
@@ -109,7 +107,6 @@ import TokenStorage
 
         let landing = desk.land(
             self.outcome(.failed(.any(.refreshFailed)), .valid(), after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
 
@@ -131,7 +128,6 @@ import TokenStorage
         _ = self.ask(&desk, "a", .pass(refused: Generation(1)))
         _ = desk.land(
             self.outcome(.committed, .valid(generation: 2), after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
 
@@ -149,7 +145,6 @@ import TokenStorage
         _ = self.ask(&desk, "a", .pass(refused: Generation(1)))
         _ = desk.land(
             self.outcome(.committed, .valid(generation: 2), after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
         desk.accepted(Generation(2))
@@ -167,7 +162,6 @@ import TokenStorage
         // The store has just the refused generation: one more flight, for it.
         let landing = desk.land(
             self.outcome(.settled, .valid(), 1, after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
 
@@ -182,7 +176,6 @@ import TokenStorage
         let imported = AccountRecord.expired(grant: GrantID("new"))
         let landing = desk.land(
             self.outcome(.settled, imported, after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
         #expect(landing.start == .usable)
@@ -190,11 +183,28 @@ import TokenStorage
 
         let stopped = desk.land(
             self.outcome(.settled, imported, after: desk),
-            mayStartAnother: false,
+            unless: .any(.refreshFailed),
             now: self.now.boot
         )
         #expect(self.told(stopped.served) == ["a: refresh_failed"])
         #expect(stopped.start == nil)
+    }
+
+    @Test func `a backoff that a reload has ended stays ended when a flight of before lands`() {
+        let trouble = AccountRecord.Trouble.sample(retryIn: .seconds(60), reason: "account_config.invalid_scope")
+        let record = AccountRecord.expired().with { $0.trouble = trouble }
+        var desk = self.desk(record)
+        _ = self.ask(&desk, "operator", .refresh)
+        let blocked = self.outcome(.failed(.any(.providerConfig)), record, 1, after: desk)
+        let renewed = self.outcome(.failed(.any(.providerConfig)), record, 2, after: self.desk(nil))
+
+        _ = desk.follow(binding: .acme, mints: false, now: self.now.boot)
+        _ = desk.land(blocked, now: self.now.boot)
+        #expect(desk.sight?.retryAt == self.now.boot)
+
+        // But what was written since then counts
+        _ = desk.land(renewed, now: self.now.boot)
+        #expect(desk.sight?.retryAt == self.now.boot.advanced(by: .seconds(60)))
     }
 
     @Test func `an operator's refresh waits for a flight of its own kind`() {
@@ -205,7 +215,6 @@ import TokenStorage
 
         let landing = desk.land(
             self.outcome(.settled, .valid(), 1, after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
 
@@ -224,7 +233,7 @@ import TokenStorage
     @Test func `a flight that failed is not repeated for a quarter of a second`() {
         var desk = Desk(account: alice, binding: .acme)
         _ = self.ask(&desk, "a")
-        _ = desk.land(FlightOutcome(.failed(.any(.storeLost)), sight: nil), mayStartAnother: true, now: self.now.boot)
+        _ = desk.land(FlightOutcome(.failed(.any(.storeLost)), sight: nil), now: self.now.boot)
         let atOnce = self.ask(&desk, "b", at: .milliseconds(249))
         let later = self.ask(&desk, "c", at: .milliseconds(250))
         #expect(atOnce == "b: store_lost")
@@ -241,7 +250,6 @@ import TokenStorage
 
         let landing = desk.land(
             self.outcome(.failed(.any(.refreshFailed)), doubtful, after: desk),
-            mayStartAnother: true,
             now: self.now.boot
         )
 

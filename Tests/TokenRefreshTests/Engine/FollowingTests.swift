@@ -17,7 +17,14 @@ import TokenStorage
         of provider: ProviderID = acme,
         grant: AccountGrant = .refreshToken
     ) -> AccountPlan {
-        AccountPlan(account: account, provider: provider, grant: grant, endpoint: endpoint ?? self.provider)
+        let endpoint = endpoint ?? self.provider
+        return AccountPlan(
+            account: account,
+            provider: provider,
+            grant: grant,
+            endpoint: endpoint,
+            endpointID: ObjectIdentifier(endpoint)
+        )
     }
 
     private func follow(_ replica: Replica, _ plans: AccountPlan..., waiters: Int = 100) {

@@ -44,6 +44,17 @@ import TokenRefresh
         #expect(again == .probe)
     }
 
+    @Test func `after a reload the next one probes, also beside a probe of before`() {
+        var hold = ProviderHold()
+        _ = hold.learned(.refused, probe: false, now: self.start)
+        _ = hold.admit(isForced: true, now: self.start)
+        hold.tryAgain(now: self.start)
+        let probe = hold.admit(now: self.start)
+        let beside = hold.admit(now: self.start)
+        #expect(probe == .probe)
+        #expect(beside == .held(retryAfter: .seconds(1)))
+    }
+
     @Test func `an operator's refresh probes at once`() {
         var hold = ProviderHold()
         _ = hold.learned(.refused, probe: false, now: self.start)

@@ -55,6 +55,7 @@ struct ProviderRoster: Sendable {
                 provider: account.provider,
                 grant: account.grant == .clientCredentials ? .clientCredentials : .refreshToken,
                 endpoint: MeteredTokenEndpoint(provider: account.provider, shared: entry.endpoint, meter: refreshes),
+                endpointID: ObjectIdentifier(entry.endpoint),
                 scopes: account.scopes,
                 defaultLifetime: entry.settings.defaultLifetime,
                 timing: RefreshTiming(

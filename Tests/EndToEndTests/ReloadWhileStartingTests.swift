@@ -1,0 +1,24 @@
+import Foundation
+import TestKit
+import Testing
+
+/// A SIGHUP that comes before the gateway serves.
+@Suite struct ReloadWhileStartingTests {
+    @Test func `it is heeded once the gateway serves`() async throws {
+        let directory = try TemporaryDirectory()
+        try Gateway.configure("http://127.0.0.1:9", in: directory)
+        let program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+        // The configuration was read, and nothing else is there yet
+        let limit = ContinuousClock.now + .seconds(30)
+        while !FileManager.default.fileExists(atPath: directory.path(of: "state")), ContinuousClock.now < limit {
+            await Task.yield()
+        }
+
+        program.signal(1)
+
+        _ = try await program.address(behind: "callers: ")
+        try await eventually("the reload") { program.complaints.contains("\"config_reloaded\"") }
+        program.signal(15)
+        #expect(try await program.ended().exitCode == 0)
+    }
+}

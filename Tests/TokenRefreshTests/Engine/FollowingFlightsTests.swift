@@ -1,0 +1,178 @@
+import OAuth
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Flights that are under way when the configuration changes.
+@Suite struct FollowingFlightsTests {
+    private let house = House()
+    private let before = ScriptedTokenEndpoint()
+    private let after = ScriptedTokenEndpoint()
+
+    private func plan(at endpoint: ScriptedTokenEndpoint, grant: AccountGrant = .refreshToken) -> AccountPlan {
+        AccountPlan(
+            account: alice,
+            provider: acme,
+            grant: grant,
+            endpoint: endpoint,
+            endpointID: ObjectIdentifier(endpoint)
+        )
+    }
+
+    private func follow(_ replica: Replica, _ plans: AccountPlan...) {
+        replica.engine.follow(plans, waiters: 100)
+    }
+
+    private func withReplica(grant: AccountGrant = .refreshToken, _ body: (Replica) async throws -> Void) async throws {
+        try await self.house.withReplica(
+            [self.plan(at: self.before, grant: grant)],
+            of: [self.before, self.after],
+            body
+        )
+    }
+
+    /// Asks, and comes back when the flight has seen the other replica's claim and waits for it.
+    private func askBehindAClaim(_ replica: Replica) async throws -> Asked {
+        let waiting = replica.ask()
+        for _ in 0..<3 { try await self.house.clock.advanceToSleeper(within: .milliseconds(250)) }
+        return waiting
+    }
+
+    private func untilAnswered(_ asked: Asked) async throws -> Answer {
+        async let value = asked.value
+        let moving = Task { [clock = self.house.clock] in
+            try await clock.advance(bySleepersWithin: .milliseconds(250), until: "an answer") { Task.isCancelled }
+        }
+        let answered = await value
+        moving.cancel()
+        return answered
+    }
+
+    @Test func `a flight behind another's claim does not go to the endpoint of before`() async throws {
+        try await self.house.put(.expired().with { $0.claim = FlightBench.others })
+        try await self.withReplica { replica in
+            let waiting = try await self.askBehindAClaim(replica)
+
+            self.follow(replica, self.plan(at: self.after))
+
+            #expect(try await self.untilAnswered(waiting) == .error(.refreshFailed))
+            #expect(self.before.spent.isEmpty)
+            #expect(try await self.house.record()?.claim == FlightBench.others)
+            self.house.clock.advance(by: .seconds(1))
+            #expect(try await self.untilAnswered(replica.ask()).generation == Generation(2))
+            #expect(self.before.spent.isEmpty)
+            #expect(self.after.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `a flight behind another's claim sends nothing for an account that is taken out`() async throws {
+        try await self.house.put(.expired().with { $0.claim = FlightBench.others })
+        try await self.withReplica { replica in
+            let waiting = try await self.askBehindAClaim(replica)
+
+            self.follow(replica)
+
+            #expect(try await self.untilAnswered(waiting) == .error(.accountEmpty))
+            #expect(self.before.spent.isEmpty)
+            try await eventually("the account's end") { replica.events.contains(.retired(alice)) }
+        }
+    }
+
+    @Test(arguments: [AccountGrant.refreshToken, .clientCredentials])
+    func `a claim whose request has not left is taken back`(_ grant: AccountGrant) async throws {
+        if grant == .refreshToken { try await self.house.put(.expired()) }
+        let reload = Mutex<(@Sendable () -> Void)?>(nil)
+        let connecting = ScriptedTokenEndpoint { reload.withLock { $0 }?() }
+        try await self.house.withReplica(
+            [self.plan(at: connecting, grant: grant)],
+            of: [connecting, self.after]
+        ) { replica in
+            let plan = self.plan(at: self.after, grant: grant)
+            reload.withLock { $0 = { replica.engine.follow([plan], waiters: 100) } }
+
+            #expect(await replica.ask().value == .error(.refreshFailed))
+
+            #expect(connecting.spent.isEmpty && connecting.minted == 0)
+            let record = try await self.house.record()
+            #expect(record?.claim == nil)
+            #expect(record?.trouble == nil)
+            self.house.clock.advance(by: .seconds(1))
+            #expect(await replica.ask().value.generation == (grant == .refreshToken ? Generation(2) : Generation(1)))
+        }
+    }
+
+    @Test func `what may be spent stays known when the second use is given up`() async throws {
+        try await self.house.put(.expired())
+        self.before.answer(.ambiguous(.timedOut))
+        self.before.hold()
+        try await self.withReplica { replica in
+            let waiting = replica.ask()
+            try await eventually("the first use") { self.before.heldCount == 1 }
+
+            self.follow(replica, self.plan(at: self.after))
+            self.before.release()
+
+            #expect(await waiting.value == .error(.refreshFailed))
+            #expect(self.before.spent == ["rt-0"])
+            let record = try await self.house.record()
+            #expect(record?.claim == nil)
+            #expect(record?.trouble?.spent == .maybe)
+        }
+    }
+
+    @Test func `nobody starts another flight for an account that was taken out`() async throws {
+        try await self.house.put(.expired().with { $0.claim = FlightBench.others })
+        try await self.withReplica { replica in
+            let waiting = try await self.askBehindAClaim(replica)
+            async let status = replica.engine.refreshNow(alice)
+            try await eventually("the operator to wait") { replica.engine.waiterCount == 2 }
+
+            self.follow(replica)
+            try await self.house.put(.valid(generation: 2))
+
+            #expect(try await self.untilAnswered(waiting).generation == Generation(2))
+            _ = await status
+            #expect(self.before.spent.isEmpty)
+            try await eventually("the account's end") { replica.events.contains(.retired(alice)) }
+        }
+    }
+
+    @Test func `a mended provider is not held for what the client of before was told`() async throws {
+        try await self.house.put(.expired())
+        self.before.answer(.config(.code("invalid_client")))
+        self.before.hold()
+        try await self.withReplica { replica in
+            let waiting = replica.ask()
+            try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
+
+            self.follow(replica, self.plan(at: self.after))
+            self.before.release()
+
+            #expect(await waiting.value == .error(.providerConfig))
+            self.house.clock.advance(by: .seconds(1))
+            #expect(await replica.ask().value.generation == Generation(2))
+        }
+    }
+
+    @Test func `a provider whose probe is under way at a reload is probed anew`() async throws {
+        try await self.house.put(.expired())
+        self.before.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
+        try await self.withReplica { replica in
+            #expect(await replica.ask().value == .error(.providerConfig))
+            self.before.hold()
+            self.house.clock.advance(by: .seconds(31))
+            let probe = replica.ask()
+            try await eventually("the probe") { self.before.heldCount == 1 }
+
+            self.follow(replica, self.plan(at: self.after))
+            self.before.release()
+
+            #expect(await probe.value == .error(.providerConfig))
+            self.house.clock.advance(by: .seconds(1))
+            #expect(await replica.ask().value.generation == Generation(2))
+        }
+    }
+}
