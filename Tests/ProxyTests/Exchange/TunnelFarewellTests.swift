@@ -6,12 +6,19 @@ import Testing
 /// Over TLS the ends of a tunnel are words of their own: behind both of them TLS ends the connection, whatever still waits
 /// for the kernel to take it.
 @Suite struct TunnelFarewellTests {
-    /// Some lie between what the kernel takes from the gateway at once and where the gateway reads no more: then the other
-    /// side's end is read while bytes wait. How much the kernel takes differs between systems.
-    private static let sizes = stride(from: 16 << 10, through: 640 << 10, by: 24 << 10)
+    /// Some lie between what the kernel takes from the gateway at once and where the gateway reads no more, 16 KiB on: then
+    /// the other side's end is read while bytes wait. How much the kernel takes differs between connections and systems:
+    /// with Linux 6.18 about one in ten to twenty of these meets the moment.
+    private static let sizes = [
+        (true, stride(from: 184 << 10, to: 400 << 10, by: 4 << 10)),
+        (false, stride(from: 168 << 10, to: 200 << 10, by: 512)),
+    ]
 
-    @Test(arguments: [true, false])
-    func `who reads only after its own end gets all that was sent before the other's`(fromCaller: Bool) async throws {
+    @Test(arguments: sizes)
+    func `who reads only after its own end gets all that was sent before the other's`(
+        fromCaller: Bool,
+        sizes: StrideTo<Int>
+    ) async throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
         var setup = Rig.Setup()
@@ -25,7 +32,7 @@ import Testing
             setup.tls = try withExtendedLifetime(files) { try CallerTLS(files.pair("server")) }
         }
         try await withRig(setup) { rig in
-            for size in Self.sizes {
+            for size in sizes {
                 let caller =
                     fromCaller ? try await rig.caller() : try await rig.secureCaller(.caller(), isNarrow: true)
                 try await caller.send(Handshake.request())

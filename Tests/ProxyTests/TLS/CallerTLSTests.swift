@@ -194,4 +194,15 @@ import Testing
             #expect(log.lines == ["debug a caller's TLS handshake failed error.code=handshake_refused"])
         }
     }
+
+    @Test func `so is one that leaves in the middle of the handshake`() async throws {
+        let log = HeardLog()
+        try await withRig(self.setup(log: log)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("\u{16}\u{03}\u{01}\u{00}\u{64}\u{01}")
+            try await caller.finish()
+            try await eventually("a line of the log") { !log.lines.isEmpty }
+            #expect(log.lines == ["debug a caller's TLS handshake failed error.code=handshake_abandoned"])
+        }
+    }
 }
