@@ -4,7 +4,7 @@ package import NIOCore
 /// each costs as much as a small one, and small ones while there are many, since each leaves a buffer behind.
 package final class ReadShare {
     /// For all connections of a loop together, in bytes.
-    package static let budget = 16 << 20
+    package static let budget = 4 << 20
     package static let smallest = 4 << 10
     package static let largest = 64 << 10
 
