@@ -1,6 +1,7 @@
 """Many callers that read a large answer slowly: what they have not read waits at the upstream, not in the gateway."""
 
 import asyncio
+import pathlib
 import selectors
 import socket
 import time
@@ -16,7 +17,7 @@ async def run(processes, options):
     # Each has one to the gateway and one from it.
     processes.need_descriptors(2 * count)
     upstream = processes.upstream()
-    checks = []
+    checks, resets = [], resets_for_memory()
     # An upstream that ends its connections behind the answers must not have them read ahead.
     for what, path in (("kept", "/bytes"), ("ended", "/last")):
         gateway = processes.gateway(upstream)
@@ -24,7 +25,16 @@ async def run(processes, options):
         checks += [equals(f"answers that arrived whole, upstream's connections {what}", whole, count),
                    at_most("memory (VmHWM)", gateway.memory("VmHWM") / 1024, 256, "MiB")]
         gateway.end()
+    if resets_for_memory() > resets:
+        say(f"readers: the kernel reset {resets_for_memory() - resets} connections for want of TCP memory (net.ipv4.tcp_mem)")
     return checks
+
+
+def resets_for_memory():
+    """How many connections the kernel has reset so far because it had no memory for them, of all processes."""
+    names, counts = [line.split() for line in pathlib.Path("/proc/net/netstat").read_text().splitlines()
+                     if line.startswith("TcpExt:")]
+    return int(dict(zip(names, counts))["TCPAbortOnMemory"])
 
 
 def read_slowly(port, path, count):
