@@ -1,6 +1,8 @@
 /// The right to use an account's current access token until a moment. Each event loop keeps one per account.
 package struct Pass: Sendable, Equatable {
     package let account: AccountID
+    /// Whose token it is.
+    package let provider: ProviderID
     package let grant: GrantID
     /// Which of the grant's token sets this is: what a 401 is compared against.
     package let generation: Generation
@@ -12,6 +14,7 @@ package struct Pass: Sendable, Equatable {
 
     package init(
         account: AccountID,
+        provider: ProviderID,
         grant: GrantID,
         generation: Generation,
         stamp: Epoch,
@@ -19,6 +22,7 @@ package struct Pass: Sendable, Equatable {
         usableUntil: BootInstant
     ) {
         self.account = account
+        self.provider = provider
         self.grant = grant
         self.generation = generation
         self.stamp = stamp

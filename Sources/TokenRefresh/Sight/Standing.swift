@@ -73,6 +73,7 @@ extension Sight {
         else { return nil }
         return Pass(
             account: account,
+            provider: record.binding.provider,
             grant: record.grant,
             generation: record.generation,
             stamp: record.stamp,

@@ -8,13 +8,16 @@ extension Pass {
     static func sample(
         _ generation: UInt64 = 1,
         account: AccountID = Rig.account,
+        provider: ProviderID = ProviderID("acme"),
+        stamp: Epoch = .start,
         usableFor time: Duration = .seconds(3_600)
     ) -> Pass {
         Pass(
             account: account,
+            provider: provider,
             grant: GrantID("grant-1"),
             generation: Generation(generation),
-            stamp: .start,
+            stamp: stamp,
             accessToken: Secret("token-\(generation)"),
             usableUntil: BootInstant.now.advanced(by: time)
         )

@@ -102,6 +102,7 @@ extension Pass {
     ) -> Pass {
         Pass(
             account: alice,
+            provider: acme,
             grant: GrantID("g"),
             generation: Generation(generation),
             stamp: Epoch(7),

@@ -1,0 +1,72 @@
+/// The kill log as far as it was read, folded: which tokens are dead.
+///
+/// A token set carries a stamp, the epoch that its writer had read. It is dead when one of its scopes was killed later.
+/// So nothing has to be found and changed for a kill to hold, and what a refresh from before the kill still brings is
+/// born dead.
+package struct KillEpochs: Equatable, Sendable {
+    private struct Mark: Equatable {
+        /// Stamps below this are dead.
+        var epoch: Epoch
+        /// The kill has not been lifted: there are no new tokens either.
+        var isKilled: Bool
+    }
+
+    /// The last entry that was read; what a new token set is stamped with.
+    package private(set) var last = Epoch.start
+    private var marks: [KillScope: Mark] = [:]
+
+    /// Before the first kill.
+    package init() {}
+
+    /// What a kill log says of a token set, or of an account that has none.
+    package enum Verdict: Equatable, Sendable {
+        case live
+        /// Its tokens were killed; new ones may come.
+        case dead
+        /// The kill switch holds: nothing may come.
+        case killed
+    }
+
+    /// Judges tokens of `account` at `provider` with the stamp `stamp`.
+    package func verdict(on stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Verdict {
+        // Nearly always.
+        guard !self.marks.isEmpty else { return .live }
+        var verdict = Verdict.live
+        for scope in [.all, .provider(provider), .account(account)] as [KillScope] {
+            guard let mark = self.marks[scope] else { continue }
+            if mark.isKilled { return .killed }
+            if stamp < mark.epoch { verdict = .dead }
+        }
+        return verdict
+    }
+
+    /// Judges a pass.
+    package func verdict(on pass: Pass) -> Verdict {
+        self.verdict(on: pass.stamp, of: pass.account, at: pass.provider)
+    }
+
+    /// Whether `scope` itself is killed, whatever holds for the wider ones.
+    package func isKilled(_ scope: KillScope) -> Bool { self.marks[scope]?.isKilled == true }
+
+    /// Scopes that are killed now.
+    package var killed: Set<KillScope> { Set(self.marks.lazy.filter(\.value.isKilled).map(\.key)) }
+
+    // MARK: - Folding
+
+    /// Entry `epoch`, behind the last: the tokens of `scope` are dead.
+    ///
+    /// - Parameter holds: no new ones may come until ``lift(_:at:)``.
+    package mutating func raise(_ scope: KillScope, at epoch: Epoch, holds: Bool) {
+        self.last = epoch
+        self.marks[scope] = Mark(epoch: epoch, isKilled: holds || self.isKilled(scope))
+    }
+
+    /// Entry `epoch`, behind the last: new tokens of `scope` may come. What was dead stays dead.
+    package mutating func lift(_ scope: KillScope, at epoch: Epoch) {
+        self.last = epoch
+        self.marks[scope]?.isKilled = false
+    }
+
+    /// Entry `epoch`, behind the last, kills nothing.
+    package mutating func pass(_ epoch: Epoch) { self.last = epoch }
+}

@@ -1,0 +1,65 @@
+import Testing
+import TokenModel
+
+/// What a folded kill log says of tokens.
+@Suite struct KillEpochsTests {
+    private let alice = AccountID("alice")
+    private let acme = ProviderID("acme")
+
+    private func verdict(_ epochs: KillEpochs, stamp: UInt64) -> KillEpochs.Verdict {
+        epochs.verdict(on: Epoch(stamp), of: self.alice, at: self.acme)
+    }
+
+    @Test func `given no kill, all tokens live`() {
+        #expect(self.verdict(KillEpochs(), stamp: 0) == .live)
+    }
+
+    @Test(arguments: [KillScope.all, .provider(ProviderID("acme")), .account(AccountID("alice"))])
+    func `given a kill of any scope of an account, it is killed whatever its stamp`(_ scope: KillScope) {
+        var epochs = KillEpochs()
+        epochs.raise(scope, at: Epoch(3), holds: true)
+        #expect(self.verdict(epochs, stamp: 2) == .killed)
+        #expect(self.verdict(epochs, stamp: 3) == .killed)
+        #expect(epochs.last == Epoch(3))
+    }
+
+    @Test(arguments: [KillScope.provider(ProviderID("other")), .account(AccountID("bob"))])
+    func `given a kill of somebody else, tokens live`(_ scope: KillScope) {
+        var epochs = KillEpochs()
+        epochs.raise(scope, at: Epoch(3), holds: true)
+        #expect(self.verdict(epochs, stamp: 0) == .live)
+    }
+
+    @Test func `given a kill that is lifted, what was killed stays dead and what came behind it lives`() {
+        var epochs = KillEpochs()
+        epochs.raise(.account(self.alice), at: Epoch(3), holds: true)
+        epochs.lift(.account(self.alice), at: Epoch(4))
+        #expect(self.verdict(epochs, stamp: 2) == .dead)
+        #expect(self.verdict(epochs, stamp: 3) == .live)
+        #expect(epochs.last == Epoch(4))
+    }
+
+    @Test func `given a kill of a provider and of its account, lifting one leaves the other`() {
+        var epochs = KillEpochs()
+        epochs.raise(.provider(self.acme), at: Epoch(1), holds: true)
+        epochs.raise(.account(self.alice), at: Epoch(2), holds: true)
+        epochs.lift(.account(self.alice), at: Epoch(3))
+        #expect(self.verdict(epochs, stamp: 3) == .killed)
+        #expect(epochs.killed == [.provider(self.acme)])
+    }
+
+    @Test func `given a removal while a kill holds, the kill holds on`() {
+        var epochs = KillEpochs()
+        epochs.raise(.account(self.alice), at: Epoch(1), holds: true)
+        epochs.raise(.account(self.alice), at: Epoch(2), holds: false)
+        #expect(self.verdict(epochs, stamp: 2) == .killed)
+    }
+
+    @Test func `given a removal, older tokens are dead and newer ones live`() {
+        var epochs = KillEpochs()
+        epochs.raise(.account(self.alice), at: Epoch(5), holds: false)
+        #expect(self.verdict(epochs, stamp: 4) == .dead)
+        #expect(self.verdict(epochs, stamp: 5) == .live)
+        #expect(!epochs.isKilled(.account(self.alice)))
+    }
+}
