@@ -89,7 +89,8 @@ let package = Package(
         ),
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
-        room("TokenRefresh", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
+        room("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
+        room("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room(
             "Proxy",
             uses: [
@@ -102,7 +103,8 @@ let package = Package(
         room(
             "AdminAPI",
             uses: [
-                "JSONText", "Listening", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh", "TokenStorage", httpTypes,
+                "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh",
+                "TokenStorage", httpTypes,
                 hummingbirdCore,
                 logging, nioCore,
                 nioExtras, nioPosix, serviceLifecycle,
@@ -111,7 +113,7 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "CShims", "HTTPWire", "JSONText", "Listening", "LocalFiles", "OAuth", "ProviderClient",
+                "AdminAPI", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth", "ProviderClient",
                 "Proxy",
                 "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
@@ -147,9 +149,10 @@ let package = Package(
         tests(of: "ProviderClient", using: ["OAuth", "TestKit", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
         tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
+        tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
         tests(
             of: "TokenRefresh",
-            using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
+            using: ["KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
         ),
         tests(
             of: "Proxy",
@@ -162,8 +165,8 @@ let package = Package(
         tests(
             of: "AdminAPI",
             using: [
-                "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage", "martlet",
-                asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
+                "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage",
+                "martlet", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
             ]
         ),
         .testTarget(

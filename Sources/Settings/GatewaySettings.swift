@@ -11,6 +11,7 @@ package struct GatewaySettings: Equatable, Sendable {
     /// The directory for what the gateway writes. It may not exist yet.
     package let stateDirectory: String
     package let store: StoreSettings
+    package let replica: ReplicaSettings
     /// How long in-flight requests may go on after SIGTERM.
     package let shutdownGrace: Duration
     /// In the order of the file, as the accounts and routes.

@@ -32,6 +32,7 @@ package struct SettingsSummary: Sendable {
         ] + metrics + [
             "state in \(settings.stateDirectory)",
             "store \(store)",
+            "replica \(settings.replica.name ?? "of the host's name"), lease \(Quantity.text(settings.replica.lease))",
             "limits head \(Quantity.text(limits.head)), field \(Quantity.text(limits.field)), fields \(limits.fields),"
                 + " target \(Quantity.text(limits.target)), waiters \(limits.waiters)",
             Self.line(limits),

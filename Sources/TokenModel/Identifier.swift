@@ -54,3 +54,21 @@ package struct ClaimID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }
+
+/// One kill, or another entry of the kill log.
+package struct KillID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// One stay of a replica among those that share a store: drawn anew each time it joins.
+package struct ReplicaID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// One token that is to be revoked at its provider.
+package struct RevocationID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}

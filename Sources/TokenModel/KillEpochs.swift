@@ -40,6 +40,12 @@ package struct KillEpochs: Equatable, Sendable {
         return verdict
     }
 
+    /// The last entry that killed tokens of `account` at `provider` with the stamp `stamp`; `nil` where they live.
+    package func killer(of stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Epoch? {
+        let scopes: [KillScope] = [.all, .provider(provider), .account(account)]
+        return scopes.compactMap { self.marks[$0]?.epoch }.filter { stamp < $0 }.max()
+    }
+
     /// Judges a pass.
     package func verdict(on pass: Pass) -> Verdict {
         self.verdict(on: pass.stamp, of: pass.account, at: pass.provider)

@@ -10,6 +10,23 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The record that opens only under the right key and names the store.
     package static let canary = RecordKey(rawValue: "canary")
 
+    /// An entry of the kill log. Twenty digits, so that keys sort as numbers do.
+    package static func kill(_ number: UInt64) -> RecordKey { .numbered(.kills, number) }
+
+    /// What came of a kill, once it is complete.
+    package static func killEnd(_ number: UInt64) -> RecordKey { .numbered(.killEnds, number) }
+
+    /// A running replica.
+    package static func replica(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.replicas.rawValue + id) }
+
+    /// A token that is to be revoked.
+    package static func revocation(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.revocations.rawValue + id) }
+
+    private static func numbered(_ prefix: Prefix, _ number: UInt64) -> RecordKey {
+        let digits = String(number)
+        return RecordKey(rawValue: prefix.rawValue + String(repeating: "0", count: 20 - digits.count) + digits)
+    }
+
     package var description: String { self.rawValue }
 
     /// By UTF-8 bytes, as every driver compares: names that only look alike are different keys.
@@ -35,6 +52,10 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         /// Every key.
         package static let all = Prefix(rawValue: "")
         package static let accounts = Prefix(rawValue: "accounts/")
+        package static let kills = Prefix(rawValue: "kills/")
+        package static let killEnds = Prefix(rawValue: "kill-ends/")
+        package static let replicas = Prefix(rawValue: "replicas/")
+        package static let revocations = Prefix(rawValue: "revocations/")
 
         package func contains(_ key: RecordKey) -> Bool {
             key.rawValue.utf8.starts(with: self.rawValue.utf8)

@@ -17,8 +17,8 @@ struct Martlet: AsyncParsableCommand {
             """,
         version: MartletVersion.current,
         subcommands: [
-            ServeCommand.self, CheckCommand.self, AccountsCommand.self, CallersCommand.self, StatusCommand.self,
-            HealthCommand.self,
+            ServeCommand.self, CheckCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self,
+            KillsCommand.self, ReplicasCommand.self, CallersCommand.self, StatusCommand.self, HealthCommand.self,
         ]
     )
 

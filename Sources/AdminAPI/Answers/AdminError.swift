@@ -1,3 +1,4 @@
+internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
 
@@ -73,11 +74,28 @@ extension AdminError {
         AdminError(.invalidField, message, field: field)
     }
 
+    /// What the kill switch could not do.
+    init(_ cause: KillSwitchError) {
+        switch cause.code {
+        case .notKilled, .killed: self = .init(.conflict, cause.message)
+        case .noSuchKill: self = .init(.notFound, cause.message)
+        case .storeLost: self = .init(.storeLost, cause.message)
+        }
+    }
+
+    /// A kill of something that nobody knows would stop nothing, and look as if it had.
+    static func nothingToKill(_ scope: KillScope) -> AdminError {
+        .init(
+            .notFound,
+            "neither the configuration nor the store has \(scope.kind) of that name; martlet status shows them"
+        )
+    }
+
     /// What the engine could not change.
     init(_ cause: AccountChangeError, account: AccountID) {
         switch cause.code {
         case .notConfigured: self = .notConfigured
-        case .minted: self = .init(.conflict, cause.message, account: account)
+        case .minted, .killed: self = .init(.conflict, cause.message, account: account)
         case .invalidTokens: self = .init(.invalidField, cause.message, field: "refresh_token", account: account)
         case .unreadable: self = .init(.accountUnreadable, cause.message, account: account)
         case .storeLost: self = .init(.storeLost, cause.message, account: account)

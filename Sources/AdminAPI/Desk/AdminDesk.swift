@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import HummingbirdCore
+internal import KillSwitch
 internal import Logging
 internal import NIOCore
 internal import TokenModel
@@ -8,6 +9,7 @@ internal import TokenRefresh
 /// Answers the requests of operators, one at a time per connection.
 final class AdminDesk: Sendable {
     let engine: RefreshEngine
+    let kills: KillSwitch
     let monitor: any GatewayMonitor
     /// Lets operators in; `nil` where no tokens are asked for, and there is little to see.
     let door: AdminDoor?
@@ -16,12 +18,14 @@ final class AdminDesk: Sendable {
 
     init(
         engine: RefreshEngine,
+        kills: KillSwitch,
         monitor: any GatewayMonitor,
         door: AdminDoor?,
         limits: AdminLimits,
         logger: Logger
     ) {
         self.engine = engine
+        self.kills = kills
         self.monitor = monitor
         self.door = door
         self.limits = limits
@@ -106,6 +110,19 @@ final class AdminDesk: Sendable {
         case .adoption(let account):
             try await self.expectNothing(in: &body)
             return AdminAnswer(.ok, AccountAnswer(try await self.adopt(account)))
+        case .killing:
+            return AdminAnswer(.ok, KillAnswer(try await self.kill(KillRequest(try await self.read(&body)))))
+        case .revival:
+            let request = try RevivalRequest(try await self.read(&body))
+            return AdminAnswer(.ok, RevivalAnswer(request.scope, killed: try await self.revive(request)))
+        case .kills:
+            return AdminAnswer(.ok, KillsAnswer(kills: try await self.killReports().map(KillAnswer.init)))
+        case .kill(let id):
+            return AdminAnswer(.ok, KillAnswer(try await self.killReport(id)))
+        case .killedTokens(let id):
+            return AdminAnswer(.ok, KilledTokensAnswer(try await self.killedTokens(id)))
+        case .replicas:
+            return AdminAnswer(.ok, ReplicasAnswer(try await self.replicas(), this: self.kills.boot))
         }
     }
 

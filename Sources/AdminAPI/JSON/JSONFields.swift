@@ -47,6 +47,49 @@ struct JSONFields {
         }
     }
 
+    /// A string that is no secret; `nil` where there is no such member, or `null`.
+    mutating func textIfPresent(_ name: String) throws(AdminError) -> String? {
+        guard let text = try self.secretIfPresent(name) else { return nil }
+        return try Self.plain(text, name, longest: 1_024)
+    }
+
+    /// The members of an object; `nil` where there is no such member, or `null`.
+    mutating func objectIfPresent(_ name: String) throws(AdminError) -> [JSONMember]? {
+        switch self.members.removeValue(forKey: name) {
+        case nil, .null: return nil
+        case .object(let members): return members
+        default: throw .invalidField(name, "\(name) is not an object")
+        }
+    }
+
+    /// A time with its unit, such as `"15s"`; `nil` where there is no such member, or `null`.
+    mutating func durationIfPresent(_ name: String, upTo longest: Duration) throws(AdminError) -> Duration? {
+        guard let text = try self.textIfPresent(name) else { return nil }
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let unit: Duration? =
+            switch text.dropFirst(digits.count) {
+            case "ms": .milliseconds(1)
+            case "s": .seconds(1)
+            case "m": .seconds(60)
+            default: nil
+            }
+        guard let unit, let count = Int32(digits), unit * Int(count) <= longest else {
+            throw .invalidField(name, "\(name) is no time such as \"15s\", of at most \(longest.components.seconds)s")
+        }
+        return unit * Int(count)
+    }
+
+    /// Text that can be shown: printable, and not long.
+    static func plain(_ secret: Secret, _ name: String, longest: Int) throws(AdminError) -> String {
+        let text = secret.withUnredacted { span in
+            span.count > longest ? nil : String(validating: span.indices.map { span[$0] }, as: UTF8.self)
+        }
+        guard let text, text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }) else {
+            throw .invalidField(name, "\(name) is not text of at most \(longest) bytes without control characters")
+        }
+        return text
+    }
+
     /// Nothing may be left.
     func finish(expected: [String]) throws(AdminError) {
         guard let name = self.members.keys.min() else { return }

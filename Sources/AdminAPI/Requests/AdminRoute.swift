@@ -12,6 +12,12 @@ enum AdminRoute: Equatable, Sendable {
     case tokens(AccountID)
     case refresh(AccountID)
     case adoption(AccountID)
+    case killing
+    case revival
+    case kills
+    case kill(KillID)
+    case killedTokens(KillID)
+    case replicas
 
     /// - Parameter path: as it was sent, without the query.
     /// - Returns: `nil` for a path that names nothing.
@@ -24,6 +30,17 @@ enum AdminRoute: Equatable, Sendable {
         case 1 where segments[0] == "metrics": self = .metrics
         case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
         case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
+        case 2 where segments[0] == "v1" && segments[1] == "kill": self = .killing
+        case 2 where segments[0] == "v1" && segments[1] == "revive": self = .revival
+        case 2 where segments[0] == "v1" && segments[1] == "kills": self = .kills
+        case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
+        case 3...4 where segments[0] == "v1" && segments[1] == "kills":
+            guard let id = Self.name(segments[2]) else { return nil }
+            switch segments.dropFirst(3).first {
+            case nil: self = .kill(KillID(id))
+            case "tokens": self = .killedTokens(KillID(id))
+            default: return nil
+            }
         case 3...4 where segments[0] == "v1" && segments[1] == "accounts":
             guard let name = Self.name(segments[2]) else { return nil }
             switch segments.dropFirst(3).first {
@@ -40,9 +57,10 @@ enum AdminRoute: Equatable, Sendable {
     /// What may be done with it; `HEAD` goes wherever `GET` does.
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .health, .readiness, .metrics, .status, .accounts, .account: [.get, .head]
+        case .health, .readiness, .metrics, .status, .accounts, .account, .kills, .kill, .killedTokens, .replicas:
+            [.get, .head]
         case .tokens: [.put, .delete]
-        case .refresh, .adoption: [.post]
+        case .refresh, .adoption, .killing, .revival: [.post]
         }
     }
 

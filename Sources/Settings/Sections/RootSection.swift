@@ -2,11 +2,11 @@ internal import TokenModel
 
 /// The keys of the whole file.
 enum RootKey: String, Vocabulary {
-    case listeners, admin, metrics, store, providers, accounts, routes, callers, limits, log
+    case listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
 
-    static let later = ["replica", "webhook"]
+    static let later = ["webhook"]
 }
 
 extension GatewaySettings {
@@ -34,6 +34,7 @@ extension GatewaySettings {
         self.metrics = section.read(.metrics) { MetricsSettings($0, besides: listeners, admin) }
         self.stateDirectory = state
         self.store = StoreSettings(section.section(.store, of: StoreKey.self), state: state)
+        self.replica = ReplicaSettings(section.section(.replica, of: ReplicaKey.self))
         self.shutdownGrace = section.read(.shutdownGrace) { $0.duration(in: .zero ... .hours(1)) } ?? .seconds(30)
         self.providers = providers?.compactMap { ProviderSettings($0.name, $0.place) } ?? []
         self.accounts = accountSettings ?? []

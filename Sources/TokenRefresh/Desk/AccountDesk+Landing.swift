@@ -145,6 +145,7 @@ extension AccountDesk {
                 of: self.account,
                 bound: self.binding,
                 mints: self.mints,
+                under: self.epochs,
                 at: now
             )
         {

@@ -22,6 +22,8 @@ package struct AccountDesk<Waiter> {
     package private(set) var binding: AccountRecord.Binding
     /// Whether the tokens are minted.
     package private(set) var mints: Bool
+    /// The kills that are known.
+    package private(set) var epochs: KillEpochs
     /// The record as last seen; `nil` before the first read.
     package internal(set) var sight: Sight?
     /// Set while the record does not open. Passes that were handed out before stay good.
@@ -47,7 +49,13 @@ package struct AccountDesk<Waiter> {
     /// No refresh in the background before this: the last one left the token set as it was.
     var restsUntil = BootInstant.distantPast
 
-    package init(account: AccountID, binding: AccountRecord.Binding, mints: Bool = false) {
+    package init(
+        account: AccountID,
+        binding: AccountRecord.Binding,
+        mints: Bool = false,
+        epochs: KillEpochs = KillEpochs()
+    ) {
+        self.epochs = epochs
         self.account = account
         self.binding = binding
         self.mints = mints
@@ -65,6 +73,26 @@ package struct AccountDesk<Waiter> {
         self.failedAt = nil
         self.sight?.endPause(mints: mints, now: now)
         return self.serveUsable(now: now)
+    }
+
+    /// Goes by the kills that are known now. A flight under way goes on, and what it brings is judged by this.
+    ///
+    /// - Returns: who of those that wait is told of a kill, and what the slots are to be told.
+    package mutating func follow(_ epochs: KillEpochs, now: BootInstant) -> Landing {
+        self.epochs = epochs
+        var landing = self.serveUsable(now: now)
+        for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
+            guard case .blocked(let error) = self.standing(for: waiting.wish, now: now), error.code == .killed
+            else { continue }
+            self.waiting[id] = nil
+            landing.served.append(Served(waiter: waiting.waiter, result: .failure(error)))
+        }
+        return landing
+    }
+
+    /// Whether the kill switch holds for the account.
+    package var isKilled: Bool {
+        self.epochs.verdict(on: self.sight?.entry?.record, of: self.account, at: self.binding.provider) == .killed
     }
 
     /// Whether a flight is under way, or about to be.
@@ -150,11 +178,12 @@ package struct AccountDesk<Waiter> {
 
     /// What the record, as last seen, holds for `wish`.
     mutating func standing(for wish: Wish, now: BootInstant) -> Standing {
-        guard let sight else { return .refreshable }
+        guard let sight else { return self.isKilled ? .blocked(.killed(self.account)) : .refreshable }
         return sight.standing(
             of: self.account,
             bound: self.binding,
             mints: self.mints,
+            under: self.epochs,
             for: self.demand(of: wish, now: now),
             at: now
         )

@@ -9,6 +9,8 @@ package struct AccountChangeError: Error, Sendable {
         case notConfigured
         /// The account's tokens are minted; there is nothing to import.
         case minted
+        /// The kill switch holds, or what is there was killed.
+        case killed
         /// A token is empty or has characters that no token has.
         case invalidTokens
         /// The record that is there does not open; it is kept.

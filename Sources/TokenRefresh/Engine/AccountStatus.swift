@@ -5,6 +5,7 @@ internal import TokenStorage
 package struct AccountStatus: Equatable, Sendable {
     /// The first that holds.
     package enum State: String, Sendable, CaseIterable {
+        case killed
         case unreadable
         case reauthorizationRequired = "reauthorization_required"
         case empty
@@ -58,7 +59,9 @@ extension AccountStatus {
         self.account = desk.account
         self.provider = isConfigured ? desk.binding.provider : record?.binding.provider ?? desk.binding.provider
         self.isConfigured = isConfigured
-        if desk.unreadable != nil {
+        if desk.isKilled {
+            self.state = .killed
+        } else if desk.unreadable != nil {
             self.state = .unreadable
         } else if isBoundElsewhere || record?.tokens != nil && !desk.mints && record?.trouble?.dead == true {
             self.state = .reauthorizationRequired

@@ -71,10 +71,12 @@ extension RefreshEngine {
                 "account \(account): an imported token is empty, or has a space or control character"
             )
         }
+        let epochs = try await self.epochs(for: account)
+        guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
         let now = self.timepiece.now
         let grant = GrantID.random()
         let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
-        let rewrite = try await self.rewrite(account) { entry in
+        let rewrite = try await self.rewrite(account) { _ in
             AccountRecord(
                 grant: grant,
                 generation: accessToken == nil ? .none : Generation.none.next,
@@ -84,11 +86,12 @@ extension RefreshEngine {
                     receivedAt: now.wall,
                     lifetime: accessToken == nil ? .zero : lifetime
                 ),
-                stamp: entry?.record.stamp ?? .start,
+                stamp: epochs.last,
                 binding: plan.binding
             )
         }
         self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
+        await self.tell(of: account, grant: grant)
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }
 
@@ -98,11 +101,17 @@ extension RefreshEngine {
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
+        let epochs = try await self.epochs(for: account)
+        var isDead = false
         let rewrite = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
+            // Else a kill of the one provider would be escaped by way of the other.
+            isDead = epochs.verdict(on: record, of: account, at: plan.provider) != .live
+            guard !isDead else { return nil }
             record.adopt(plan.binding)
             return record
         }
+        if isDead { throw .killed(account) }
         self.take(rewrite.entry, of: account, receipt: .stored)
         guard rewrite.hasWritten else { return }
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
@@ -114,6 +123,13 @@ extension RefreshEngine {
     /// - Returns: what became of each token; empty where there were none.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
+        // First for all replicas: none of them uses the tokens any more when they are revoked.
+        do throws(StoreError) {
+            try await self.kills.changed(account, grant: nil)
+        } catch {
+            throw AccountChangeError(account, error)
+        }
+        let epochs = try await self.epochs(for: account)
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
@@ -126,7 +142,7 @@ extension RefreshEngine {
                 grant: grant,
                 generation: .none,
                 tokens: nil,
-                stamp: record.stamp,
+                stamp: epochs.last,
                 binding: plan.binding
             )
         }
@@ -135,6 +151,22 @@ extension RefreshEngine {
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
         }
         return outcomes
+    }
+
+    private func epochs(for account: AccountID) async throws(AccountChangeError) -> KillEpochs {
+        do throws(StoreError) { return try await self.kills.read() } catch { throw AccountChangeError(account, error) }
+    }
+
+    /// The other replicas would also find out by themselves, but later.
+    private func tell(of account: AccountID, grant: GrantID) async {
+        do throws(StoreError) {
+            try await self.kills.changed(account, grant: grant)
+        } catch {
+            self.logger.warning(
+                "the other replicas could not be told of an import",
+                metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
+            )
+        }
     }
 
     private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
@@ -234,6 +266,13 @@ extension RefreshEngine {
 extension AccountChangeError {
     fileprivate static func notConfigured(_ account: AccountID) -> AccountChangeError {
         AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
+    }
+
+    fileprivate static func killed(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(
+            .killed,
+            "account \(account) is killed, and tokens can't come before martlet revive; martlet status shows the kill"
+        )
     }
 
     fileprivate static func minted(_ account: AccountID) -> AccountChangeError {

@@ -17,6 +17,7 @@ extension RefreshEngine {
             boot: self.boot,
             claim: .random(),
             demand: demand,
+            epochs: self.state.withLock { $0.epochs },
             jitter: self.random()
         )
         let (sight, watch) = self.state.withLock { ($0.desks[account]?.sight, $0.desks[account]?.watch) }
@@ -31,9 +32,10 @@ extension RefreshEngine {
                 let result = await self.read(account)
                 action = flight.didRead(result, now: self.timepiece.now)
             case .admit:
-                let refusal = self.admit(plan, demand, asProbe: &isProbe)
+                let (killed, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
+                let refusal = killed ?? self.admit(plan, demand, asProbe: &isProbe)
                 wasAdmitted = refusal == nil
-                action = flight.didAdmit(refusal, now: self.timepiece.now)
+                action = flight.didAdmit(refusal, under: epochs, now: self.timepiece.now)
             case .write(let record, let expecting):
                 if record.claim != nil, let reason = self.obsolescence(of: plan) {
                     action = flight.didWithdraw(reason)
@@ -70,6 +72,7 @@ extension RefreshEngine {
                 if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
                 self.land(plan, outcome, hasTried: wasAdmitted, wasProbe: isProbe, wasErrand: demand.ripe != nil)
                 await self.revokeForgotten(plan, outcome)
+                await self.lookForKill(after: outcome, plan)
                 return
             }
         }

@@ -30,7 +30,7 @@ extension RefreshEngine {
         let landing =
             state.desks[plan.account]?
             .follow(binding: plan.binding, mints: plan.grant == .clientCredentials, now: now) ?? Desk.Landing()
-        if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan) }
+        if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan, state.epochs) }
         state.waiters -= landing.served.count
         if let event = landing.event { self.relay.post(event) }
         if state.desks[plan.account]?.sight == nil {
@@ -52,7 +52,12 @@ extension RefreshEngine {
 
 extension AccountDesk {
     /// The desk of an account that is new here.
-    init(_ plan: AccountPlan) {
-        self.init(account: plan.account, binding: plan.binding, mints: plan.grant == .clientCredentials)
+    init(_ plan: AccountPlan, _ epochs: KillEpochs = KillEpochs()) {
+        self.init(
+            account: plan.account,
+            binding: plan.binding,
+            mints: plan.grant == .clientCredentials,
+            epochs: epochs
+        )
     }
 }

@@ -29,6 +29,8 @@ package final class RefreshEngine: Sendable {
         /// One for each plan, and for each account that was taken out while a flight of its was under way.
         var desks: [AccountID: Desk]
         var limits: RefreshLimits
+        /// The kills that are known.
+        var epochs = KillEpochs()
         var holds: [ProviderID: ProviderHold] = [:]
         var lastWaiter: UInt64 = 0
         var waiters = 0
@@ -41,6 +43,7 @@ package final class RefreshEngine: Sendable {
     }
 
     let vault: AccountVault
+    let kills: any KillReader
     let boot: BootID
     let timepiece: Timepiece
     let logger: Logger
@@ -54,12 +57,14 @@ package final class RefreshEngine: Sendable {
 
     /// - Parameters:
     ///   - plans: one for each account; a later one of the same account wins.
+    ///   - kills: asked before a refresh token is spent, and after new tokens are stored.
     ///   - boot: of this process, and of no other engine on the same store.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
         plans: [AccountPlan],
         vault: AccountVault,
+        kills: any KillReader,
         boot: BootID,
         limits: RefreshLimits = RefreshLimits(),
         timepiece: Timepiece = .system,
@@ -68,6 +73,7 @@ package final class RefreshEngine: Sendable {
         onPass: @escaping @Sendable (PassEvent) -> Void
     ) {
         self.vault = vault
+        self.kills = kills
         self.boot = boot
         self.timepiece = timepiece
         self.logger = logger

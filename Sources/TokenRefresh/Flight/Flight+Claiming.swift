@@ -30,6 +30,7 @@ extension Flight {
             of: self.plan.account,
             bound: self.plan.binding,
             mints: self.plan.mints != nil,
+            under: self.epochs,
             for: self.demand,
             at: now.boot
         ) {
@@ -61,8 +62,15 @@ extension Flight {
     }
 
     /// This process may send to the provider now (`nil`), or why not.
-    package mutating func didAdmit(_ refusal: PassError?, now: Moment) -> FlightAction {
+    ///
+    /// - Parameter epochs: the kill log, as read after the record: what comes of this flight is stamped with it.
+    package mutating func didAdmit(
+        _ refusal: PassError?,
+        under epochs: KillEpochs = KillEpochs(),
+        now: Moment
+    ) -> FlightAction {
         guard case .admitting(let breaking) = self.state else { return self.poison() }
+        self.epochs = epochs
         if let refusal { return self.end(.failed(refusal)) }
         self.isAdmitted = true
         return self.claimOrAsk(self.sight?.entry, breaking: breaking, now: now)
@@ -175,10 +183,14 @@ extension Flight {
             grant: grant,
             generation: .none,
             tokens: nil,
-            stamp: stored?.stamp ?? .start,
+            stamp: self.epochs.last,
             binding: self.plan.binding
         )
-        if let stored, stored.binding == self.plan.binding { record = stored }
+        if let stored, stored.binding == self.plan.binding,
+            self.epochs.verdict(on: stored, of: self.plan.account, at: self.plan.binding.provider) == .live
+        {
+            record = stored
+        }
         record.claim = nil
         let isSame = self.basis?.record.mark == record.mark
         return Basis(

@@ -109,6 +109,8 @@ package struct Flight: ~Copyable {
     /// Our claim's time; from the earliest write that may stand.
     var term: ClaimTerm?
     var isAdmitted = false
+    /// The kills as they were read before the claim.
+    var epochs: KillEpochs
     var mustRenew = false
     var renewals = 0
     var lateStarts = 0
@@ -122,6 +124,7 @@ package struct Flight: ~Copyable {
     ///   - watch: what it knew of another's claim.
     package init(_ plan: FlightPlan, sight: Sight?, watch: ClaimWatch = ClaimWatch()) {
         self.plan = plan
+        self.epochs = plan.epochs
         self.demand = plan.demand
         self.sight = sight
         self.watch = watch

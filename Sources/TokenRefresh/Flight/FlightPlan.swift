@@ -15,6 +15,8 @@ package struct FlightPlan: Sendable {
     /// Drawn for this flight.
     package let claim: ClaimID
     package let demand: Demand
+    /// The kills that are known when it begins.
+    package let epochs: KillEpochs
     /// Drawn for this flight, evenly from 0 to 1.
     package let jitter: Double
 
@@ -26,6 +28,7 @@ package struct FlightPlan: Sendable {
         boot: BootID,
         claim: ClaimID,
         demand: Demand,
+        epochs: KillEpochs = KillEpochs(),
         jitter: Double
     ) {
         self.account = account
@@ -35,6 +38,7 @@ package struct FlightPlan: Sendable {
         self.boot = boot
         self.claim = claim
         self.demand = demand
+        self.epochs = epochs
         self.jitter = jitter
     }
 }

@@ -16,15 +16,22 @@ extension Sight {
     /// - Parameters:
     ///   - binding: whom the configuration lets the account's tokens go to. Tokens made for anyone else are neither used
     ///     nor spent.
+    ///   - epochs: the kills that are known. What is dead by them is as good as not there.
     ///   - mints: whether the account's tokens are minted. It is never empty, and a mint may take the place of an access
     ///     token that was made for somebody else: nothing stored is sent. A refresh token is not thrown away so.
     package func standing(
         of account: AccountID,
         bound binding: AccountRecord.Binding,
         mints: Bool = false,
+        under epochs: KillEpochs = KillEpochs(),
         for demand: Demand = .usable,
         at now: BootInstant
     ) -> Standing {
+        switch epochs.verdict(on: self.entry?.record, of: account, at: binding.provider) {
+        case .live: break
+        case .killed: return .blocked(.killed(account))
+        case .dead: return mints ? .refreshable : .blocked(.empty(account))
+        }
         guard let record = self.entry?.record, mints || record.tokens != nil else {
             return mints ? .refreshable : .blocked(.empty(account))
         }

@@ -38,6 +38,13 @@ extension PassError {
         PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
 
+    static func killed(_ account: AccountID) -> PassError {
+        PassError(
+            .killed,
+            "account \(account): an operator has stopped the use of its tokens; martlet status shows the kill"
+        )
+    }
+
     static func boundElsewhere(_ account: AccountID, to binding: AccountRecord.Binding) -> PassError {
         PassError(
             .reauthorizationRequired,

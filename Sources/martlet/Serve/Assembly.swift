@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import KillSwitch
 internal import Listening
 internal import LocalFiles
 internal import Logging
@@ -77,19 +78,40 @@ enum Assembly {
             accessLog: settings.log.access ? log : nil,
             logger: logger
         )
+        let fence = ProcessFence()
+        let current = CurrentProviders(providers)
+        let kills = KillSwitch(
+            store.opened.records,
+            boot: boot,
+            name: settings.replica.name ?? HostName.text,
+            lease: settings.replica.lease,
+            logger: logger,
+            fence: fence,
+            endpoint: { current.current.endpoint(of: $0) }
+        )
         let engine = RefreshEngine(
             plans: providers.plans(settings.accounts, counting: metrics.refreshes),
             vault: store.opened.accounts,
+            kills: kills,
             boot: boot,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
             onPass: { proxy.follow($0) }
         )
-        passes.connect(to: engine)
+        passes.connect(to: engine, kills)
+        fence.connect(to: engine, proxy)
+        do throws(StoreError) {
+            // Before anybody is served: what is killed is killed from the first request on.
+            try await kills.start()
+        } catch {
+            _ = await proxy.shutDown(grace: .zero)
+            throw CommandFailure(error, store: "of this gateway")
+        }
         let callers = try await Self.bind(proxy, claim)
         let monitor = ProgramMonitor(
             boot: boot,
             startedAt: startedAt,
+            name: settings.replica.name ?? HostName.text,
             driver: settings.store.driver,
             store: StoreProbe(store.opened.store),
             listeners: callers,
@@ -104,6 +126,7 @@ enum Assembly {
                 settings.admin,
                 claim,
                 engine: engine,
+                kills: kills,
                 monitor: monitor,
                 limits: limits,
                 logger: logger
@@ -118,6 +141,7 @@ enum Assembly {
                 settings.metrics,
                 claim,
                 engine: engine,
+                kills: kills,
                 monitor: monitor,
                 limits: limits,
                 logger: logger
@@ -136,6 +160,8 @@ enum Assembly {
             },
             proxy: proxy,
             engine: engine,
+            kills: kills,
+            providers: current,
             admin: admin,
             metrics: metricsServer,
             keeper: keeper,
@@ -192,6 +218,7 @@ enum Assembly {
         _ settings: AdminSettings,
         _ claim: PortClaim,
         engine: RefreshEngine,
+        kills: KillSwitch,
         monitor: ProgramMonitor,
         limits: AdminLimits,
         logger: Logger
@@ -206,6 +233,7 @@ enum Assembly {
             return try await AdminServer.listen(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 engine: engine,
+                kills: kills,
                 monitor: monitor,
                 tokens: tokens,
                 claim: claim,
@@ -221,6 +249,7 @@ enum Assembly {
         _ settings: MetricsSettings?,
         _ claim: PortClaim,
         engine: RefreshEngine,
+        kills: KillSwitch,
         monitor: ProgramMonitor,
         limits: AdminLimits,
         logger: Logger
@@ -230,6 +259,7 @@ enum Assembly {
             return try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 engine: engine,
+                kills: kills,
                 monitor: monitor,
                 claim: claim,
                 limits: limits,

@@ -1,3 +1,4 @@
+internal import KillSwitch
 internal import Proxy
 internal import Synchronization
 internal import TokenModel
@@ -7,25 +8,34 @@ internal import TokenRefresh
 ///
 /// The two need each other: the data path asks, the engine announces. So this is made first, and given the engine later.
 final class EnginePasses: PassSource {
-    private let engine = Mutex<RefreshEngine?>(nil)
+    private struct Parts {
+        let engine: RefreshEngine
+        let kills: KillSwitch
+    }
 
-    func connect(to engine: RefreshEngine) {
-        self.engine.withLock { $0 = engine }
+    private let parts = Mutex<Parts?>(nil)
+
+    private var engine: RefreshEngine? { self.parts.withLock { $0?.engine } }
+
+    func connect(to engine: RefreshEngine, _ kills: KillSwitch) {
+        self.parts.withLock { $0 = Parts(engine: engine, kills: kills) }
     }
 
     func pass(for account: AccountID, refused: TokenMark?) async throws(PassError) -> Pass {
-        guard let engine = self.engine.withLock({ $0 }) else {
+        guard let parts = self.parts.withLock({ $0 }) else {
             throw PassError(.refreshFailed, "the gateway is still starting")
         }
-        guard let refused else { return try await engine.pass(for: account) }
-        return try await engine.pass(for: account, after: refused)
+        // A pass is of no use while nothing may be put into requests.
+        try await parts.kills.renewIfLapsed()
+        guard let refused else { return try await parts.engine.pass(for: account) }
+        return try await parts.engine.pass(for: account, after: refused)
     }
 
     func used(_ token: TokenMark, of account: AccountID) {
-        self.engine.withLock({ $0 })?.used(token, of: account)
+        self.engine?.used(token, of: account)
     }
 
     func accepted(_ token: TokenMark, of account: AccountID) {
-        self.engine.withLock({ $0 })?.accepted(token, for: account)
+        self.engine?.accepted(token, for: account)
     }
 }

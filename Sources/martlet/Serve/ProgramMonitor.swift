@@ -1,5 +1,4 @@
 internal import AdminAPI
-internal import Glibc
 internal import Proxy
 internal import Telemetry
 internal import TokenModel
@@ -9,6 +8,8 @@ internal import TokenRefresh
 struct ProgramMonitor: GatewayMonitor {
     let boot: BootID
     let startedAt: WallTime
+    /// Of this replica.
+    let name: String
     let driver: String
     let store: StoreProbe
     /// Where callers connect; all were bound before the admin API was opened, and are closed together.
@@ -22,7 +23,7 @@ struct ProgramMonitor: GatewayMonitor {
         let isBound = self.proxy.isBound
         return GatewayVitals(
             version: MartletVersion.current,
-            replica: GatewayVitals.Replica(name: Self.hostName, boot: self.boot, startedAt: self.startedAt),
+            replica: GatewayVitals.Replica(name: self.name, boot: self.boot, startedAt: self.startedAt),
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) }
         )
@@ -32,10 +33,4 @@ struct ProgramMonitor: GatewayMonitor {
         let report = await self.counts.report(of: self.proxy, self.engine)
         return MetricsText(contentType: MetricsReport.contentType, text: report.text)
     }
-
-    private static let hostName: String = {
-        var name = [CChar](repeating: 0, count: 256)
-        guard unsafe gethostname(&name, name.count - 1) == 0 else { return "localhost" }
-        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }()
 }

@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import KillSwitch
 internal import Logging
 internal import ProviderClient
 internal import Proxy
@@ -13,6 +14,9 @@ struct RunningGateway {
     let callers: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
+    let kills: KillSwitch
+    /// Those that killed tokens are revoked at.
+    let providers: CurrentProviders
     let admin: AdminServer
     /// Where metrics and health are served without tokens; `nil` where that is not wanted.
     let metrics: AdminServer?
@@ -38,6 +42,7 @@ struct RunningGateway {
         serving: @escaping @Sendable () -> Void,
         stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
+        let kills = KillService(kills: self.kills)
         let engine = EngineService(engine: self.engine, keeper: self.keeper, closeStore: self.closeStore)
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
@@ -46,7 +51,7 @@ struct RunningGateway {
             Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
-            services: [engine] + operators + callers,
+            services: [engine, kills] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
@@ -73,6 +78,19 @@ private struct EngineService: Service {
             await self.keeper.shutDown()
         }
         await self.closeStore()
+    }
+}
+
+/// The kill switch for as long as anyone may have a token put into a request.
+private struct KillService: Service {
+    let kills: KillSwitch
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await self.kills.run()
+        } onGracefulShutdown: {
+            self.kills.stop()
+        }
     }
 }
 

@@ -81,7 +81,7 @@ struct AdminFixture: Sendable {
                 scopes: ["read"]
             )
         }
-        let engine = RefreshEngine(plans: plans, vault: vault, boot: .random(), logger: logs.logger) { _ in }
+        let engine = RefreshEngine(plans: plans, vault: vault, kills: kills, boot: .random(), logger: logs.logger) { _ in }
         let monitor = ScriptedMonitor()
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),

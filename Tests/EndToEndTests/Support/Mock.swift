@@ -61,7 +61,16 @@ struct MockStats: Decodable {
         let no_token: Int
         let expired: Int
     }
+    struct Live: Decodable {
+        let refresh: Int
+        let access: Int
+    }
+    struct AtOnce: Decodable { let any: Int }
+    struct DeadUse: Decodable { let account: String }
     let token_requests: TokenRequests
+    let token_requests_at_once: AtOnce
+    let live: [String: Live]
+    let dead_uses: [DeadUse]
     let api_requests: APIRequests
     let reuse_detections: Int
     let refresh_token_uses: [String: [Int]]

@@ -11,6 +11,7 @@ struct House: Sendable {
     let store: FaultyTokenStore
     let vault: AccountVault
     let log = HeardLog()
+    let kills = ScriptedKills()
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -62,6 +63,7 @@ struct House: Sendable {
         let engine = RefreshEngine(
             plans: plans,
             vault: self.vault,
+            kills: self.kills,
             boot: .random(),
             limits: limits,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),

@@ -71,6 +71,22 @@ package struct AdminRequest: Sendable {
         AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/adopt", "adopt the tokens of \(name)")
     }
 
+    /// Invalidates tokens; waits for as long as the order says.
+    package static func kill(_ order: [UInt8]) -> AdminRequest {
+        AdminRequest(.post, "/v1/kill", "kill the tokens", body: order, patience: .seconds(330))
+    }
+
+    /// Lets new tokens come.
+    package static func revive(_ order: [UInt8]) -> AdminRequest {
+        AdminRequest(.post, "/v1/revive", "revive the tokens", body: order)
+    }
+
+    /// All kills.
+    package static let kills = AdminRequest(.get, "/v1/kills", "list the kills")
+
+    /// Those that share the store.
+    package static let replicas = AdminRequest(.get, "/v1/replicas", "list the replicas")
+
     /// The provider is asked about each token, which may take its time.
     package static func removeTokens(of name: String) -> AdminRequest {
         AdminRequest(

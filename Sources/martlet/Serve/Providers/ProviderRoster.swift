@@ -6,6 +6,7 @@ internal import Settings
 internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 
 /// The providers of a configuration, ready to be asked.
 struct ProviderRoster: Sendable {
@@ -44,6 +45,15 @@ struct ProviderRoster: Sendable {
     func changes(since old: ProviderRoster) -> Set<ProviderID> {
         Set(self.entries.keys).union(old.entries.keys)
             .filter { self.entries[$0]?.endpoint !== old.entries[$0]?.endpoint }
+    }
+
+    /// Where tokens that were made for somebody are revoked; `nil` where they would go to somebody else.
+    func endpoint(of binding: AccountRecord.Binding) -> (any TokenEndpoint)? {
+        guard let endpoint = self.entries[binding.provider]?.endpoint.endpoint,
+            endpoint.binding.tokenEndpointOrigin == binding.tokenEndpointOrigin,
+            endpoint.binding.clientID == binding.clientID
+        else { return nil }
+        return endpoint
     }
 
     /// What the accounts are refreshed by.

@@ -165,6 +165,7 @@ extension Reloader {
         let (settings, waiters) = (prepared.settings, prepared.settings.limits.waiters)
         let counting = self.gateway.counts.refreshes
         counting.follow(settings.providers.map(\.id))
+        self.gateway.providers.follow(prepared.configuration.providers)
         let plans = prepared.configuration.providers.plans(settings.accounts, counting: counting)
         // New accounts are there before the first request that needs them, and old ones until none can come.
         let configured = Set(plans.map(\.account))

@@ -17,6 +17,7 @@ struct RestartNeeds: Equatable {
             part("metrics") { $0.metrics },
             part("state_dir") { $0.stateDirectory },
             part("store") { $0.store },
+            part("replica") { $0.replica },
             part("shutdown_grace") { $0.shutdownGrace },
         ].compactMap { $0 }
     }

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-package import TokenModel
 
 /// The clocks as the engine reads them, so that a test can turn their hands.
 package struct Timepiece: Sendable {

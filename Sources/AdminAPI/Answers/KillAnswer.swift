@@ -1,0 +1,171 @@
+internal import KillSwitch
+internal import OAuth
+internal import TokenModel
+
+/// A kill as the API shows it. Every member is always there; one without a value is `null`.
+struct KillAnswer: Encodable, Sendable {
+    private let report: KillReport
+
+    init(_ report: KillReport) {
+        self.report = report
+    }
+
+    private enum Key: String, CodingKey {
+        case id, scope, reason, state, epoch, streams, replicas, tokens, draining
+        case startedAt = "started_at"
+        case completedAt = "completed_at"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        try members.encode(self.report.id.rawValue, forKey: .id)
+        try members.encode(ScopeAnswer(self.report.scope), forKey: .scope)
+        try members.encode(self.report.reason, forKey: .reason)
+        try members.encode(self.report.state.rawValue, forKey: .state)
+        try members.encode(self.report.epoch.rawValue, forKey: .epoch)
+        try members.encode(self.report.streams.rawValue, forKey: .streams)
+        try members.encode(self.report.replicas.map(Replica.init), forKey: .replicas)
+        try members.encode(Tokens(self.report.tokens), forKey: .tokens)
+        try members.encode(self.report.draining, forKey: .draining)
+        try members.encode(self.report.startedAt.rfc3339, forKey: .startedAt)
+        try members.encode(self.report.completedAt?.rfc3339, forKey: .completedAt)
+    }
+
+    private struct Replica: Encodable {
+        let name: String
+        let state: String
+        let until: String?
+
+        init(_ replica: KillReport.Replica) {
+            self.name = replica.name
+            self.state = replica.state.rawValue
+            self.until = replica.until?.rfc3339
+        }
+    }
+
+    private struct Tokens: Encodable {
+        let total: Int
+        let waiting: Int
+        let inFlight: Int
+        let revoked: Int
+        let refused: Int
+        let unsupported: Int
+        let unreachable: Int
+
+        init(_ tokens: KillReport.Tokens) {
+            self.total = tokens.total
+            self.waiting = tokens.waiting
+            self.inFlight = tokens.inFlight
+            self.revoked = tokens.revoked
+            self.refused = tokens.refused
+            self.unsupported = tokens.unsupported
+            self.unreachable = tokens.unreachable
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case total, waiting, revoked, refused, unsupported, unreachable
+            case inFlight = "in_flight"
+        }
+    }
+}
+
+/// What a kill is about: one member, named for the kind.
+struct ScopeAnswer: Encodable, Sendable {
+    private let scope: KillScope
+
+    init(_ scope: KillScope) {
+        self.scope = scope
+    }
+
+    private enum Key: String, CodingKey { case all, provider, account }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        switch self.scope {
+        case .all: try members.encode(true, forKey: .all)
+        case .provider(let provider): try members.encode(provider.rawValue, forKey: .provider)
+        case .account(let account): try members.encode(account.rawValue, forKey: .account)
+        }
+    }
+}
+
+/// All kills, the last first.
+struct KillsAnswer: Encodable, Sendable {
+    let kills: [KillAnswer]
+}
+
+/// What was revived, and what is killed still.
+struct RevivalAnswer: Encodable, Sendable {
+    let revived: ScopeAnswer
+    let killed: [ScopeAnswer]
+
+    init(_ scope: KillScope, killed: Set<KillScope>) {
+        self.revived = ScopeAnswer(scope)
+        self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
+    }
+}
+
+/// What became of each token that a kill took away; never a token.
+struct KilledTokensAnswer: Encodable, Sendable {
+    let tokens: [Token]
+
+    init(_ records: [RevocationRecord]) {
+        self.tokens = records.map(Token.init)
+    }
+
+    struct Token: Encodable, Sendable {
+        private let record: RevocationRecord
+
+        init(_ record: RevocationRecord) {
+            self.record = record
+        }
+
+        private enum Key: String, CodingKey {
+            case account, kind, outcome
+            case endsAt = "ends_at"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encode(self.record.account.rawValue, forKey: .account)
+            try members.encode(self.record.kind == .refreshToken ? "refresh" : "access", forKey: .kind)
+            try members.encode(self.record.outcome.rawValue, forKey: .outcome)
+            try members.encode(self.record.endsAt?.rfc3339, forKey: .endsAt)
+        }
+    }
+}
+
+/// The replicas there are.
+struct ReplicasAnswer: Encodable, Sendable {
+    let replicas: [Replica]
+
+    init(_ entries: [ReplicaVault.Entry], this boot: BootID) {
+        self.replicas = entries.map { Replica($0, isThis: $0.record.boot == boot) }
+    }
+
+    struct Replica: Encodable, Sendable {
+        let name: String
+        let boot: String
+        let this: Bool
+        let leaseMilliseconds: Int64
+        let acknowledged: UInt64
+        let expelled: Bool
+        let joinedAt: String
+
+        init(_ entry: ReplicaVault.Entry, isThis: Bool) {
+            self.name = entry.record.name
+            self.boot = entry.record.boot.rawValue
+            self.this = isThis
+            self.leaseMilliseconds = entry.record.lease.clampedNanoseconds / 1_000_000
+            self.acknowledged = entry.record.acknowledged.rawValue
+            self.expelled = entry.record.isExpelled
+            self.joinedAt = entry.record.joinedAt.rfc3339
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case name, boot, this, acknowledged, expelled
+            case leaseMilliseconds = "lease_ms"
+            case joinedAt = "joined_at"
+        }
+    }
+}

@@ -1,0 +1,58 @@
+internal import KillSwitch
+internal import TokenModel
+internal import TokenRefresh
+
+/// What operators do with the kill switch.
+extension AdminDesk {
+    func kill(_ request: KillRequest) async throws(AdminError) -> KillReport {
+        try await self.check(request.scope)
+        do throws(KillSwitchError) {
+            return try await self.kills.kill(
+                request.scope,
+                reason: request.reason,
+                streams: request.streams,
+                wait: request.wait
+            )
+        } catch {
+            throw AdminError(error)
+        }
+    }
+
+    /// - Returns: what is still killed.
+    func revive(_ request: RevivalRequest) async throws(AdminError) -> Set<KillScope> {
+        do throws(KillSwitchError) {
+            try await self.kills.revive(request.scope, reason: request.reason)
+        } catch {
+            throw AdminError(error)
+        }
+        return self.kills.killedScopes
+    }
+
+    func killReports() async throws(AdminError) -> [KillReport] {
+        do throws(KillSwitchError) { return try await self.kills.reports() } catch { throw AdminError(error) }
+    }
+
+    func killReport(_ id: KillID) async throws(AdminError) -> KillReport {
+        do throws(KillSwitchError) { return try await self.kills.report(on: id) } catch { throw AdminError(error) }
+    }
+
+    func killedTokens(_ id: KillID) async throws(AdminError) -> [RevocationRecord] {
+        do throws(KillSwitchError) { return try await self.kills.revocations(of: id) } catch { throw AdminError(error) }
+    }
+
+    func replicas() async throws(AdminError) -> [ReplicaVault.Entry] {
+        do throws(KillSwitchError) { return try await self.kills.listReplicas() } catch { throw AdminError(error) }
+    }
+
+    /// That there is such a thing: a slip of the pen must not look like a kill.
+    private func check(_ scope: KillScope) async throws(AdminError) {
+        switch scope {
+        case .all: return
+        case .account(let account):
+            guard await self.engine.status(of: account) != nil else { throw .nothingToKill(scope) }
+        case .provider(let provider):
+            let isKnown = await self.engine.statuses().contains { $0.provider == provider }
+            guard isKnown else { throw .nothingToKill(scope) }
+        }
+    }
+}

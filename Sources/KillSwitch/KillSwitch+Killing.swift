@@ -1,0 +1,184 @@
+internal import Logging
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// What operators do.
+extension KillSwitch {
+    /// Kills the tokens of `scope`, and waits for up to `wait` until that is complete.
+    ///
+    /// - Returns: how far it has come. A pending kill goes on by itself.
+    package func kill(
+        _ scope: KillScope,
+        reason: String,
+        streams: KillStreams,
+        wait: Duration
+    ) async throws(KillSwitchError) -> KillReport {
+        let now = self.timepiece.now
+        let deadline = now.boot.advanced(by: wait)
+        let entry = KillEntry(.kill, scope, reason: reason, streams: streams, at: now.wall)
+        let epoch: Epoch
+        do throws(StoreError) { epoch = try await self.append(entry) } catch { throw KillSwitchError(error) }
+        await self.watch(epoch, until: deadline)
+        return try await self.report(on: epoch, entry)
+    }
+
+    /// Lets new tokens of `scope` come again. What was killed stays dead.
+    package func revive(_ scope: KillScope, reason: String) async throws(KillSwitchError) {
+        do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
+        guard self.epochs.isKilled(scope) else {
+            throw KillSwitchError(.notKilled, "\(scope.text) is not killed; martlet status shows what is")
+        }
+        let entry = KillEntry(.revive, scope, reason: reason, at: self.timepiece.now.wall)
+        do throws(StoreError) { _ = try await self.append(entry) } catch { throw KillSwitchError(error) }
+        self.logger.notice("tokens may come again", metadata: ["kill.scope": "\(scope.text)"])
+    }
+
+    /// Tells all replicas that an account has other tokens by an import.
+    package func replaced(_ account: AccountID, by grant: GrantID) async throws(StoreError) {
+        let entry = KillEntry(.replaced, .account(account), grant: grant, at: self.timepiece.now.wall)
+        _ = try await self.append(entry)
+    }
+
+    /// Kills an account's tokens; new ones may come.
+    package func removed(_ account: AccountID) async throws(StoreError) {
+        _ = try await self.append(KillEntry(.removed, .account(account), at: self.timepiece.now.wall))
+    }
+
+    /// Writes an entry, and fences this process against it.
+    private func append(_ entry: KillEntry) async throws(StoreError) -> Epoch {
+        let last = self.epochs.last
+        var tries = 0
+        while true {
+            do throws(StoreError) {
+                let epoch = try await self.log.append(entry, behind: last)
+                // Where that fails, the lease ends what this process does.
+                try? await self.poll()
+                return epoch
+            } catch {
+                tries += 1
+                guard error.code == .unreachable, tries < Self.mostTries else { throw error }
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(200)))
+            }
+        }
+    }
+
+    private static let mostTries = 5
+}
+
+// MARK: - Waiting
+
+extension KillSwitch {
+    /// Sees each kill through, also those of other replicas and of before, and those whose operator waits no longer.
+    func seeThrough() async {
+        await withDiscardingTaskGroup { tasks in
+            for await epoch in self.begun {
+                tasks.addTask {
+                    // Whoever raised it does it himself, as a rule.
+                    await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(2)))
+                    while !Task.isCancelled, !self.isEnded(epoch) {
+                        await self.watch(epoch, until: self.timepiece.now.boot.advanced(by: .seconds(60)))
+                    }
+                }
+            }
+            tasks.cancelAll()
+        }
+    }
+
+    private func isEnded(_ epoch: Epoch) -> Bool {
+        self.state.withLock { $0.kills.first { $0.epoch == epoch }?.isEnded ?? false }
+    }
+
+    /// Waits for the replicas until all are fenced or `deadline`; then says for good that the kill is complete.
+    func watch(_ epoch: Epoch, until deadline: BootInstant) async {
+        var pause = Duration.milliseconds(5)
+        repeat {
+            do throws(StoreError) {
+                if try await self.round(of: epoch) { return }
+            } catch {
+                self.logger.debug("a kill waits for the store", metadata: ["error.code": "\(error.code.rawValue)"])
+            }
+            await self.timepiece.rest(until: min(deadline, self.timepiece.now.boot.advanced(by: pause)))
+            pause = min(pause * 2, .milliseconds(250))
+        } while !Task.isCancelled && self.timepiece.now.boot < deadline
+    }
+
+    /// One look at all who are waited for.
+    ///
+    /// - Returns: whether the kill is complete.
+    private func round(of epoch: Epoch) async throws(StoreError) -> Bool {
+        if self.isEnded(epoch) { return true }
+        if try await self.end(of: epoch) != nil {
+            self.note(epoch) { $0.isEnded = true }
+            return true
+        }
+        var watch: KillWatch
+        if let known = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) {
+            var found: [ReplicaID: ReplicaVault.Entry?] = [:]
+            for id in known.pending { found.updateValue(try await self.replicas.read(id), forKey: id) }
+            watch = known
+            watch.saw(found, at: self.timepiece.now.boot)
+        } else {
+            // After the raise, and counted from after the listing.
+            let listed = try await self.replicas.all()
+            watch = KillWatch(epoch, listed: listed, now: self.timepiece.now.boot)
+        }
+        let new = watch
+        self.note(epoch) { $0.watch = new }
+        guard watch.isComplete else { return false }
+        try await self.complete(epoch, watch)
+        return true
+    }
+
+    private func note(_ epoch: Epoch, _ change: (inout Kill) -> Void) {
+        self.state.withLock { state in
+            guard let index = state.kills.firstIndex(where: { $0.epoch == epoch }) else { return }
+            change(&state.kills[index])
+        }
+    }
+
+    /// Says that a kill is complete, once and for all replicas.
+    private func complete(_ epoch: Epoch, _ watch: KillWatch) async throws(StoreError) {
+        let draining = self.state.withLock { $0.kills.first { $0.epoch == epoch }?.draining ?? 0 }
+        let end = KillEnd(
+            replicas: watch.replicas.map { KillReport.Replica(name: $0.name, state: $0.state) },
+            draining: draining,
+            completedAt: self.timepiece.now.wall
+        )
+        do throws(StoreError) {
+            _ = try await self.records.write(end.encoded(), at: .killEnd(epoch.rawValue), expecting: nil)
+        } catch {
+            // Another has said it.
+            guard error.code == .conflict else { throw error }
+        }
+        self.note(epoch) { $0.isEnded = true }
+        self.logger.notice("a kill is complete", metadata: ["kill.epoch": "\(epoch)"])
+    }
+
+    func end(of epoch: Epoch) async throws(StoreError) -> KillEnd? {
+        guard let stored = try await self.records.read(.killEnd(epoch.rawValue)) else { return nil }
+        return try KillEnd(decoding: stored.plaintext)
+    }
+}
+
+extension KillScope {
+    /// For logs and people.
+    package var text: String {
+        switch self {
+        case .all: "everything"
+        case .provider(let provider): "provider \(provider)"
+        case .account(let account): "account \(account)"
+        }
+    }
+}
+
+extension KillScope {
+    /// With its article; the name is not repeated.
+    package var kind: String {
+        switch self {
+        case .all: "anything"
+        case .provider: "a provider"
+        case .account: "an account"
+        }
+    }
+}

@@ -1,0 +1,65 @@
+internal import Synchronization
+package import TokenModel
+internal import TokenStorage
+
+/// What operators are shown.
+extension KillSwitch {
+    /// All kills, the last first.
+    package func reports() async throws(KillSwitchError) -> [KillReport] {
+        var reports: [KillReport] = []
+        for kill in self.state.withLock({ $0.kills }).reversed() {
+            reports.append(try await self.report(on: kill.epoch, kill.entry))
+        }
+        return reports
+    }
+
+    /// One kill.
+    package func report(on id: KillID) async throws(KillSwitchError) -> KillReport {
+        guard let kill = self.state.withLock({ $0.kills.first { $0.entry.id == id } }) else {
+            throw KillSwitchError(.noSuchKill, "no kill has that id; martlet status shows those there are")
+        }
+        return try await self.report(on: kill.epoch, kill.entry)
+    }
+
+    func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
+        let now = self.timepiece.now
+        let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch } }
+        var report = KillReport(
+            id: entry.id,
+            scope: entry.scope,
+            reason: entry.reason,
+            streams: entry.streams,
+            epoch: epoch,
+            state: .pending,
+            replicas: kill?.watch?.replicas.map { replica in
+                KillReport.Replica(
+                    name: replica.name,
+                    state: replica.state,
+                    until: replica.until.map { now.wall.advanced(by: now.boot.duration(to: $0)) }
+                )
+            } ?? [],
+            draining: kill?.draining ?? 0,
+            startedAt: entry.at
+        )
+        do throws(StoreError) {
+            if let end = try await self.end(of: epoch) {
+                report.state = .complete
+                report.replicas = end.replicas
+                report.draining = end.draining
+                report.completedAt = end.completedAt
+            }
+            report.tokens = try await self.revoker.tokens(of: epoch, self.epochs)
+        } catch {
+            throw KillSwitchError(error)
+        }
+        return report
+    }
+
+    /// The replicas there are now.
+    package func listReplicas() async throws(KillSwitchError) -> [ReplicaVault.Entry] {
+        do throws(StoreError) { return try await self.replicas.all() } catch { throw KillSwitchError(error) }
+    }
+
+    /// Scopes that are killed now.
+    package var killedScopes: Set<KillScope> { self.epochs.killed }
+}

@@ -1,0 +1,127 @@
+package import Logging
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// Kills tokens so that it can be trusted: what it calls complete, no replica sends any more.
+///
+/// The way of a kill, all of it:
+///
+///     raise     an entry at the end of the kill log, durable                       (``kill(_:reason:streams:wait:)``)
+///     tell      a hint of the store's; each replica polls the log anyway           (``poll()``)
+///     fence     each replica, on each event loop: nothing dead is written any more (``KillFence``)
+///     ack       then it says so in its record
+///     wait      for every replica listed after the raise: its word, its end, or its lease (``KillWatch``)
+///     revoke    in the background, with a report of each token                     (``Revoker``)
+///
+/// A replica puts tokens into requests only as long as its last good read of the log is younger than its lease; whoever
+/// can't be reached stops by itself. ``start()`` joins before anything is served, ``run()`` keeps the lease.
+package final class KillSwitch: Sendable {
+    struct Kill {
+        let epoch: Epoch
+        let entry: KillEntry
+        var watch: KillWatch?
+        var draining = 0
+        var isEnded = false
+    }
+
+    struct State {
+        /// As this process has fenced itself.
+        var epochs = KillEpochs()
+        var kills: [Kill] = []
+        var replica: ReplicaVault.Entry?
+        var leaseUntil = BootInstant.distantPast
+        /// Who waits for the next poll.
+        var asking: [CheckedContinuation<Result<Void, StoreError>, Never>] = []
+        var isStopped = false
+    }
+
+    let log: KillLog
+    let replicas: ReplicaVault
+    let records: SealedRecords
+    package let boot: BootID
+    let name: String
+    let lease: Duration
+    let timepiece: Timepiece
+    let logger: Logger
+    let fence: any KillFence
+    let revoker: Revoker
+    let state = Mutex(State())
+    let bell: AsyncStream<Void>
+    let ring: AsyncStream<Void>.Continuation
+    /// Kills to be seen through, whoever waits for them.
+    let begun: AsyncStream<Epoch>
+    let newlyBegun: AsyncStream<Epoch>.Continuation
+    /// Rings when killed tokens may be there to be revoked.
+    let revocationBell: AsyncStream<Void>
+    let ringForRevocation: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - name: only shown.
+    ///   - lease: how long tokens are put into requests without having read the log.
+    ///   - endpoint: where tokens made for somebody are revoked; `nil` where the configuration knows no such provider.
+    package init(
+        _ records: SealedRecords,
+        boot: BootID,
+        name: String,
+        lease: Duration,
+        timepiece: Timepiece = .system,
+        logger: Logger,
+        fence: any KillFence,
+        endpoint: @escaping Revoker.Endpoints
+    ) {
+        self.records = records
+        self.log = KillLog(records)
+        self.replicas = ReplicaVault(records)
+        self.boot = boot
+        self.name = name
+        self.lease = lease
+        self.timepiece = timepiece
+        self.logger = logger
+        self.fence = fence
+        self.revoker = Revoker(records, timepiece: timepiece, logger: logger, endpoint: endpoint)
+        (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.begun, self.newlyBegun) = AsyncStream.makeStream()
+        (self.revocationBell, self.ringForRevocation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// The kills as this process has fenced itself against them.
+    package var epochs: KillEpochs { self.state.withLock { $0.epochs } }
+
+    /// Whether tokens may be put into requests now.
+    package var holdsLease: Bool { self.state.withLock { $0.leaseUntil } > self.timepiece.now.boot }
+
+    /// Reads the log to its end, fences this process against what is new there, and renews its lease.
+    ///
+    /// - Returns: the kills there are, by a read that began after this call.
+    package func read() async throws(StoreError) -> KillEpochs {
+        try await self.poll()
+        return self.epochs
+    }
+
+    /// Comes back at once while the lease holds; else tries to renew it, for up to a second.
+    package func renewIfLapsed() async throws(PassError) {
+        guard !self.holdsLease else { return }
+        let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
+        while self.timepiece.now.boot < deadline {
+            do throws(StoreError) {
+                try await self.poll()
+                if self.holdsLease { return }
+            } catch {
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
+            }
+        }
+        throw PassError(
+            .storeLost,
+            "the kill log could not be read for longer than the lease, so no token is used",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    /// Ends ``run()``.
+    package func stop() {
+        self.ring.finish()
+        self.newlyBegun.finish()
+        self.ringForRevocation.finish()
+    }
+}

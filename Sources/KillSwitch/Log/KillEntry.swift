@@ -1,0 +1,116 @@
+package import TokenModel
+package import TokenStorage
+
+/// One entry of the kill log.
+package struct KillEntry: Equatable, Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// The scope's tokens are dead, and nothing new may come.
+        case kill
+        /// New tokens of the scope may come. Names the scope of the kill that it lifts.
+        case revive
+        /// An account has other tokens by an import; the old ones are dropped, not revoked.
+        case replaced
+        /// An account's tokens are dead; new ones may come.
+        case removed
+    }
+
+    package let kind: Kind
+    package let scope: KillScope
+    /// Of what an import put in place.
+    package let grant: GrantID?
+    package let id: KillID
+    /// For people: why. Never a token.
+    package let reason: String
+    package let streams: KillStreams
+    package let at: WallTime
+
+    package init(
+        _ kind: Kind,
+        _ scope: KillScope,
+        grant: GrantID? = nil,
+        id: KillID = .random(),
+        reason: String = "",
+        streams: KillStreams = .abort,
+        at: WallTime
+    ) {
+        self.kind = kind
+        self.scope = scope
+        self.grant = grant
+        self.id = id
+        self.reason = reason
+        self.streams = streams
+        self.at = at
+    }
+}
+
+extension KillEpochs {
+    /// Takes up the entry behind the last.
+    package mutating func fold(_ entry: KillEntry) {
+        let epoch = self.last.next
+        switch entry.kind {
+        case .kill: self.raise(entry.scope, at: epoch, holds: true)
+        case .removed: self.raise(entry.scope, at: epoch, holds: false)
+        case .revive: self.lift(entry.scope, at: epoch)
+        case .replaced: self.pass(epoch)
+        }
+    }
+}
+
+extension KillEntry {
+    private static let format: UInt8 = 1
+
+    /// The entry as bytes to seal.
+    package func encoded() -> Secret {
+        let writer = FieldWriter(format: Self.format)
+        writer.write(self.kind.rawValue)
+        self.scope.write(to: writer)
+        writer.write(self.grant) { writer.write($0.rawValue) }
+        writer.write(self.id.rawValue)
+        writer.write(self.reason)
+        writer.write(self.streams.rawValue)
+        writer.write(self.at.millisecondsSince1970)
+        return writer.finish()
+    }
+
+    /// Reads what ``encoded()`` wrote.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
+    package init(decoding bytes: Secret) throws(StoreError) {
+        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        guard let kind = Kind(rawValue: try reader.read()) else { throw FieldReader.malformed("an unknown kind") }
+        let scope = try KillScope(from: &reader)
+        let grant = try reader.readOptional { reader throws(StoreError) in GrantID(rawValue: try reader.read()) }
+        let id = KillID(rawValue: try reader.read())
+        let reason: String = try reader.read()
+        guard let streams = KillStreams(rawValue: try reader.read()) else {
+            throw FieldReader.malformed("an unknown way with streams")
+        }
+        let at = WallTime(millisecondsSince1970: try reader.read())
+        try reader.finish()
+        self.init(kind, scope, grant: grant, id: id, reason: reason, streams: streams, at: at)
+    }
+}
+
+extension KillScope {
+    fileprivate func write(to writer: FieldWriter) {
+        switch self {
+        case .all:
+            writer.write(0 as UInt8)
+        case .provider(let provider):
+            writer.write(1 as UInt8)
+            writer.write(provider.rawValue)
+        case .account(let account):
+            writer.write(2 as UInt8)
+            writer.write(account.rawValue)
+        }
+    }
+
+    fileprivate init(from reader: inout FieldReader) throws(StoreError) {
+        switch try reader.read(UInt8.self) {
+        case 0: self = .all
+        case 1: self = .provider(ProviderID(rawValue: try reader.read()))
+        case 2: self = .account(AccountID(rawValue: try reader.read()))
+        default: throw FieldReader.malformed("an unknown scope")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+package import TokenModel
+package import TokenStorage
+
+/// The kills of one store: entries numbered from 1, each written once at the first free number and never changed. An
+/// entry's number is its epoch.
+package struct KillLog: Sendable {
+    private let records: SealedRecords
+
+    package init(_ records: SealedRecords) {
+        self.records = records
+    }
+
+    /// The entry numbered `epoch`; `nil` where the log ends before it.
+    package func entry(_ epoch: Epoch) async throws(StoreError) -> KillEntry? {
+        guard let stored = try await self.records.read(.kill(epoch.rawValue)) else { return nil }
+        return try KillEntry(decoding: stored.plaintext)
+    }
+
+    /// All entries behind `last`, in order.
+    package func entries(behind last: Epoch) async throws(StoreError) -> [KillEntry] {
+        var entries: [KillEntry] = []
+        var epoch = last.next
+        while let entry = try await self.entry(epoch) {
+            entries.append(entry)
+            epoch = epoch.next
+        }
+        return entries
+    }
+
+    /// Writes `entry` at the first free number behind `last`; durable when this returns. An entry that stands already, by
+    /// a write whose answer was lost, is found by its id.
+    ///
+    /// - Returns: its number.
+    /// - Throws: ``StoreError/Code/unreachable`` where it may or may not stand: try again with the same entry and `last`.
+    package func append(_ entry: KillEntry, behind last: Epoch) async throws(StoreError) -> Epoch {
+        var epoch = last.next
+        while true {
+            do throws(StoreError) {
+                _ = try await self.records.write(entry.encoded(), at: .kill(epoch.rawValue), expecting: nil)
+                return epoch
+            } catch {
+                guard error.code == .conflict else { throw error }
+                if let current = error.current,
+                    try KillEntry(decoding: self.records.open(current, at: .kill(epoch.rawValue)).plaintext).id
+                        == entry.id
+                {
+                    return epoch
+                }
+                epoch = epoch.next
+            }
+        }
+    }
+}

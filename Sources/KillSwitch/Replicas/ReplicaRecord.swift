@@ -1,0 +1,66 @@
+package import TokenModel
+package import TokenStorage
+
+/// A running replica, as the others see it: a kill waits for each.
+package struct ReplicaRecord: Equatable, Sendable {
+    package let boot: BootID
+    /// Only shown.
+    package let name: String
+    /// How long it goes on putting tokens into requests after it last read the kill log.
+    package let lease: Duration
+    /// It has fenced itself up to here.
+    package var acknowledged: Epoch
+    /// It is about to be removed: it puts no token into a request until it has joined anew.
+    package var isExpelled: Bool
+    package let joinedAt: WallTime
+
+    package init(
+        boot: BootID,
+        name: String,
+        lease: Duration,
+        acknowledged: Epoch = .start,
+        isExpelled: Bool = false,
+        joinedAt: WallTime
+    ) {
+        self.boot = boot
+        self.name = name
+        self.lease = lease
+        self.acknowledged = acknowledged
+        self.isExpelled = isExpelled
+        self.joinedAt = joinedAt
+    }
+
+    /// After this time without a word from it nobody has to reckon with it any more: its lease, the difference between
+    /// two machines' clocks, and a second for what it was about to write.
+    package var silence: Duration { self.lease + self.lease / 100 + .seconds(1) }
+}
+
+extension ReplicaRecord {
+    private static let format: UInt8 = 1
+
+    /// The record as bytes to seal.
+    package func encoded() -> Secret {
+        let writer = FieldWriter(format: Self.format)
+        writer.write(self.boot.rawValue)
+        writer.write(self.name)
+        writer.write(self.lease)
+        writer.write(self.acknowledged.rawValue)
+        writer.write(self.isExpelled)
+        writer.write(self.joinedAt.millisecondsSince1970)
+        return writer.finish()
+    }
+
+    /// Reads what ``encoded()`` wrote.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
+    package init(decoding bytes: Secret) throws(StoreError) {
+        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        self.boot = BootID(rawValue: try reader.read())
+        self.name = try reader.read()
+        self.lease = try reader.read()
+        self.acknowledged = Epoch(rawValue: try reader.read())
+        self.isExpelled = try reader.read()
+        self.joinedAt = WallTime(millisecondsSince1970: try reader.read())
+        try reader.finish()
+    }
+}

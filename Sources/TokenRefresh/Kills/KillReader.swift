@@ -1,0 +1,15 @@
+package import TokenModel
+package import TokenStorage
+
+/// What the engine asks of the kill switch.
+package protocol KillReader: Sendable {
+    /// The kills there are, by a read of the log that began after this call. This process is fenced against all of them.
+    func read() async throws(StoreError) -> KillEpochs
+
+    /// Tells all replicas that an account has other tokens by an import, or, where there is no `grant`, that those it had
+    /// are dead. Durable, and heeded by this process, when it returns.
+    func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
+
+    /// Tokens were stored that were dead by then: they are to be revoked.
+    func storedDead()
+}

@@ -1,0 +1,74 @@
+internal import Logging
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// Going by the kill log.
+extension RefreshEngine {
+    /// From its return on no dead pass is given, and those who waited for one of a killed account have been told so.
+    package func follow(_ epochs: KillEpochs) {
+        let now = self.timepiece.now.boot
+        let served = self.state.withLock { state in
+            guard state.epochs.last <= epochs.last else { return [Desk.Served]() }
+            state.epochs = epochs
+            var served: [Desk.Served] = []
+            for account in state.desks.keys {
+                let landing = state.desks[account]?.follow(epochs, now: now) ?? Desk.Landing()
+                state.waiters -= landing.served.count
+                if let event = landing.event { self.relay.post(event) }
+                self.reschedule(account, &state)
+                served += landing.served
+            }
+            return served
+        }
+        self.settle(served)
+    }
+
+    /// Reads an account's record anew: another process has put other tokens there.
+    package func reread(_ account: AccountID) async {
+        await self.look(at: account)
+    }
+
+    /// What the kill log says of a record that is about to be used, by a read of the log that came after the record's.
+    func judge(_ record: AccountRecord?, of plan: AccountPlan) async -> (refusal: PassError?, epochs: KillEpochs) {
+        let epochs: KillEpochs
+        do throws(StoreError) {
+            epochs = try await self.kills.read()
+        } catch {
+            return (.storeLost(plan.account, error), KillEpochs())
+        }
+        switch epochs.verdict(on: record, of: plan.account, at: plan.provider) {
+        case .killed: return (.killed(plan.account), epochs)
+        case .dead where plan.grant == .refreshToken: return (.empty(plan.account), epochs)
+        case .live, .dead: return (nil, epochs)
+        }
+    }
+
+    /// A kill may have come between a flight's claim and its commit: then what it has stored was born dead.
+    func lookForKill(after outcome: FlightOutcome, _ plan: AccountPlan) async {
+        guard case .committed = outcome.result, let record = outcome.sight?.entry?.record,
+            let epochs = try? await self.kills.read(),
+            epochs.verdict(on: record, of: plan.account, at: plan.provider) != .live
+        else { return }
+        self.logger.notice(
+            "tokens came for an account that was killed meanwhile, and are revoked",
+            metadata: [LogField.account: "\(plan.account)"]
+        )
+        self.kills.storedDead()
+    }
+}
+
+extension KillEpochs {
+    /// Judges a record, or an account that has none, for a provider by the configuration and the one it was made for.
+    package func verdict(
+        on record: AccountRecord?,
+        of account: AccountID,
+        at provider: ProviderID
+    ) -> Verdict {
+        let stamp = record?.stamp ?? self.last
+        let verdict = self.verdict(on: stamp, of: account, at: provider)
+        guard verdict != .killed, let made = record?.binding.provider, made != provider else { return verdict }
+        let other = self.verdict(on: stamp, of: account, at: made)
+        return other == .live ? verdict : other
+    }
+}

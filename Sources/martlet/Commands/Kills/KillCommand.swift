@@ -1,0 +1,144 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+
+/// `martlet kill`.
+struct KillCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kill",
+        abstract: "Invalidate tokens: all of them, a provider's or an account's.",
+        discussion: """
+            When it says complete, no replica puts any of these tokens into a request, and none ever will; the tokens are \
+            being revoked at their providers, and the report says how that went. Until martlet revive no new ones come. \
+            Requests under way are cut, or may end with --drain. Exits with 1 when not every replica has stopped within \
+            --wait; the kill goes on, and martlet kills shows it.
+
+            Example:
+              martlet kill --account alice --reason "laptop stolen"
+              martlet kill --all --reason drill --wait 30s
+            """
+    )
+
+    @OptionGroup var scope: ScopeOptions
+    @Option(help: ArgumentHelp("Why; it stands in the log for good.", valueName: "text")) var reason: String
+    @Option(help: ArgumentHelp("How long to wait for its end.", valueName: "time")) var wait = "15s"
+    @Flag(help: "Let requests end whose head has left, instead of cutting them.") var drain = false
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let order = Order(
+            scope: self.scope.scope,
+            reason: self.reason,
+            wait: self.wait,
+            streams: self.drain ? "drain" : "abort"
+        )
+        let reply = try await self.admin.client().send(.kill(Array(try JSONEncoder().encode(order))))
+        let kill = try reply.read(KillReply.self)
+        if self.admin.isJSON {
+            Console.say(reply.text)
+        } else {
+            for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
+        }
+        guard !kill.isComplete else { return }
+        throw CommandFailure(
+            .no,
+            "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"
+        )
+    }
+
+    private struct Order: Encodable {
+        let scope: ScopeReply
+        let reason: String
+        let wait: String
+        let streams: String
+    }
+}
+
+/// `martlet kills`.
+struct KillsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kills",
+        abstract: "Show the kills there were, and how far each has come.",
+        discussion: """
+            Example:
+              martlet kills
+            """
+    )
+
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let reply = try await self.admin.client().send(.kills)
+        if self.admin.isJSON { return Console.say(reply.text) }
+        let kills = try reply.read(KillsReply.self).kills
+        guard !kills.isEmpty else { return Console.say("no kills") }
+        for (index, kill) in kills.enumerated() {
+            if index > 0 { Console.say("") }
+            for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
+        }
+    }
+}
+
+/// `martlet revive`.
+struct ReviveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revive",
+        abstract: "Let new tokens come after a kill.",
+        discussion: """
+            What was killed stays dead: accounts need new tokens by import or sign-in; minted ones come by themselves.
+
+            Example:
+              martlet revive --account alice --reason "laptop replaced"
+            """
+    )
+
+    @OptionGroup var scope: ScopeOptions
+    @Option(help: ArgumentHelp("Why; it stands in the log for good.", valueName: "text")) var reason: String
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let order = Order(scope: self.scope.scope, reason: self.reason)
+        let reply = try await self.admin.client().send(.revive(Array(try JSONEncoder().encode(order))))
+        if self.admin.isJSON { return Console.say(reply.text) }
+        let revival = try reply.read(RevivalReply.self)
+        Console.say("\(revival.revived.text) may have new tokens again; what was killed stays dead")
+        if !revival.killed.isEmpty {
+            Console.say("still killed: \(revival.killed.map(\.text).joined(separator: ", "))")
+        }
+    }
+
+    private struct Order: Encodable {
+        let scope: ScopeReply
+        let reason: String
+    }
+}
+
+/// `martlet replicas`.
+struct ReplicasCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replicas",
+        abstract: "Show the gateways that share this one's store: those that a kill waits for.",
+        discussion: """
+            Example:
+              martlet replicas
+            """
+    )
+
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let reply = try await self.admin.client().send(.replicas)
+        if self.admin.isJSON { return Console.say(reply.text) }
+        let times = RelativeTime(now: .now)
+        var table = TextTable("REPLICA", "BOOT", "LEASE", "FENCED UP TO", "JOINED")
+        for replica in try reply.read(ReplicasReply.self).replicas {
+            table.add([
+                replica.this ? "\(replica.name) (this one)" : replica.name,
+                String(replica.boot.prefix(8)),
+                "\(replica.leaseMilliseconds) ms",
+                String(replica.acknowledged),
+                times.text(replica.joinedAt),
+            ])
+        }
+        for line in table.lines { Console.say(line) }
+    }
+}

@@ -1,0 +1,87 @@
+/// What a kill is about, as the admin API shows and takes it.
+package struct ScopeReply: Codable, Equatable, Sendable {
+    package let all: Bool?
+    package let provider: String?
+    package let account: String?
+
+    package var text: String {
+        if let provider { return "provider \(provider)" }
+        if let account { return "account \(account)" }
+        return "everything"
+    }
+}
+
+/// A kill as the admin API shows it.
+package struct KillReply: Decodable, Equatable, Sendable {
+    package let id: String
+    package let scope: ScopeReply
+    package let reason: String
+    /// `complete` or `pending`.
+    package let state: String
+    package let replicas: [Replica]
+    package let tokens: Tokens
+    package let draining: Int
+    package let startedAt: String
+    package let completedAt: String?
+
+    package struct Replica: Decodable, Equatable, Sendable {
+        package let name: String
+        package let state: String
+        package let until: String?
+    }
+
+    package struct Tokens: Decodable, Equatable, Sendable {
+        package let total: Int
+        package let waiting: Int
+        package let inFlight: Int
+        package let revoked: Int
+        package let refused: Int
+        package let unsupported: Int
+        package let unreachable: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case total, waiting, revoked, refused, unsupported, unreachable
+            case inFlight = "in_flight"
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, scope, reason, state, replicas, tokens, draining
+        case startedAt = "started_at"
+        case completedAt = "completed_at"
+    }
+
+    package var isComplete: Bool { self.state == "complete" }
+}
+
+/// All kills, the last first.
+package struct KillsReply: Decodable, Equatable, Sendable {
+    package let kills: [KillReply]
+}
+
+/// What is still killed after a revival.
+package struct RevivalReply: Decodable, Equatable, Sendable {
+    package let revived: ScopeReply
+    package let killed: [ScopeReply]
+}
+
+/// The replicas there are.
+package struct ReplicasReply: Decodable, Equatable, Sendable {
+    package let replicas: [Replica]
+
+    package struct Replica: Decodable, Equatable, Sendable {
+        package let name: String
+        package let boot: String
+        package let this: Bool
+        package let leaseMilliseconds: Int64
+        package let acknowledged: UInt64
+        package let expelled: Bool
+        package let joinedAt: String
+
+        private enum CodingKeys: String, CodingKey {
+            case name, boot, this, acknowledged, expelled
+            case leaseMilliseconds = "lease_ms"
+            case joinedAt = "joined_at"
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/// A kill as people read it.
+package struct KillText: Sendable {
+    private let times: RelativeTime
+
+    package init(times: RelativeTime) {
+        self.times = times
+    }
+
+    /// What it is about and how far it has come; who is missing; what became of the tokens.
+    package func lines(_ kill: KillReply) -> [String] {
+        var facts = FactList()
+        facts.add("kill", "\(kill.id), \(kill.scope.text)")
+        facts.add("reason", kill.reason)
+        facts.add("state", self.state(kill))
+        for replica in kill.replicas where replica.state != "acknowledged" {
+            let until = replica.until.map { ", at the latest \(self.times.text($0))" } ?? ""
+            facts.add("replica", "\(replica.name): \(replica.state)\(until)")
+        }
+        facts.add("tokens", Self.tokens(kill.tokens))
+        if kill.draining > 0 { facts.add("draining", "\(kill.draining) requests whose head had left may end") }
+        return facts.lines
+    }
+
+    private func state(_ kill: KillReply) -> String {
+        guard kill.isComplete else { return "pending: not every replica has stopped yet" }
+        return "complete: no replica sends any of these tokens any more, \(self.times.text(kill.completedAt))"
+    }
+
+    private static func tokens(_ tokens: KillReply.Tokens) -> String {
+        guard tokens.total > 0 else { return "none" }
+        let counts = [
+            ("revoked", tokens.revoked), ("waiting to be revoked", tokens.waiting),
+            ("in a refresh under way", tokens.inFlight), ("refused by the provider", tokens.refused),
+            ("with no way to revoke them", tokens.unsupported), ("provider unreachable", tokens.unreachable),
+        ]
+        return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+    }
+}

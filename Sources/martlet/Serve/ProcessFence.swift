@@ -1,0 +1,50 @@
+internal import KillSwitch
+internal import Proxy
+internal import Synchronization
+internal import TokenModel
+internal import TokenRefresh
+
+/// What a kill stops in this process: the refresh engine first, that it gives no dead pass any more, then the event loops.
+///
+/// The engine needs the kill switch, and the kill switch this: so this is made first, and given the others later.
+final class ProcessFence: KillFence {
+    private struct Parts {
+        let engine: RefreshEngine
+        let proxy: ProxyServer
+    }
+
+    private let parts = Mutex<Parts?>(nil)
+
+    func connect(to engine: RefreshEngine, _ proxy: ProxyServer) {
+        self.parts.withLock { $0 = Parts(engine: engine, proxy: proxy) }
+    }
+
+    func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
+        guard let parts = self.parts.withLock({ $0 }) else { return 0 }
+        parts.engine.follow(epochs)
+        return await parts.proxy.fence(epochs, streams).draining
+    }
+
+    func replaced(_ account: AccountID) async {
+        await self.parts.withLock({ $0 })?.engine.reread(account)
+    }
+
+    func inject(until instant: BootInstant) {
+        self.parts.withLock({ $0 })?.proxy.inject(until: instant)
+    }
+}
+
+/// The providers as they are configured now, for whoever has tokens of theirs to revoke.
+final class CurrentProviders: Sendable {
+    private let roster: Mutex<ProviderRoster>
+
+    init(_ roster: ProviderRoster) {
+        self.roster = Mutex(roster)
+    }
+
+    func follow(_ roster: ProviderRoster) {
+        self.roster.withLock { $0 = roster }
+    }
+
+    var current: ProviderRoster { self.roster.withLock { $0 } }
+}

@@ -1,0 +1,234 @@
+import KillSwitch
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Kills, over one replica and over several.
+@Suite struct KillSwitchTests {
+    private let house = Household()
+    private let alice = KillScope.account(AccountID("alice"))
+
+    @Test func `given one replica, a kill is complete once it is fenced, and its tokens are revoked`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        try await self.house.put("bob")
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(15))
+            #expect(report.state == .complete)
+            #expect(report.replicas == [KillReport.Replica(name: "a", state: .acknowledged)])
+            #expect(one.fence.fenced == [Epoch(1)])
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+            #expect(Set(self.house.provider.asked) == ["rt-alice", "at-alice"])
+            let record = try await self.house.vault.read(AccountID("alice"))?.record
+            #expect(record?.tokens == nil)
+            #expect(try await self.house.vault.read(AccountID("bob"))?.record.tokens != nil)
+        }
+    }
+
+    @Test func `given two replicas, a kill is complete when both are fenced`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.house.run([one, other]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(15))
+            #expect(report.state == .complete)
+            #expect(other.fence.fenced == [Epoch(1)])
+            #expect(Set(report.replicas.map(\.state)) == [.acknowledged])
+            #expect(report.replicas.count == 2)
+        }
+    }
+
+    @Test func `given a replica that does not move, a kill is pending and names it, and complete only past its lease`()
+        async throws
+    {
+        let (one, stuck) = (self.house.replica("a"), self.house.replica("stuck", lease: .seconds(20)))
+        stuck.fence.stick()
+        try await stuck.kills.start()
+        try await self.house.run([one]) {
+            let raisedAt = self.house.clock.now
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(2))
+            #expect(report.state == .pending)
+            #expect(report.replicas.first { $0.state == .pending }?.name == "stuck")
+            #expect(report.replicas.first { $0.state == .pending }?.until != nil)
+            try await eventually("the kill to be complete") {
+                try await one.kills.report(on: report.id).state == .complete
+            }
+            let end = try await one.kills.report(on: report.id)
+            #expect(end.replicas.first { $0.name == "stuck" }?.state == .leaseExpired)
+            // 20 s and a hundredth, and one second.
+            #expect(raisedAt.duration(to: self.house.clock.now) >= .milliseconds(21_200))
+        }
+        stuck.fence.release()
+    }
+
+    @Test func `given a replica that stopped in order, a kill does not wait for it`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.house.run([other]) {}
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            #expect(report.state == .complete)
+            #expect(report.replicas.map(\.name) == ["a"])
+        }
+    }
+
+    @Test func `given a kill, a replica that starts later is fenced before it has a lease`() async throws {
+        let (one, late) = (self.house.replica("a"), self.house.replica("late"))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+        }
+        #expect(late.fence.until == .distantPast)
+        try await self.house.run([late]) {
+            #expect(late.fence.fenced == [Epoch(1)])
+            #expect(late.kills.epochs.isKilled(self.alice))
+            #expect(late.fence.until > self.house.clock.now)
+        }
+    }
+
+    @Test func `given a kill, a revival lets new tokens come and leaves the old ones dead`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await one.kills.revive(self.alice, reason: "over")
+            let epochs = one.kills.epochs
+            let (alice, acme) = (AccountID("alice"), ProviderID("acme"))
+            #expect(epochs.verdict(on: .start, of: alice, at: acme) == .dead)
+            #expect(epochs.verdict(on: epochs.last, of: alice, at: acme) == .live)
+            #expect(one.kills.killedScopes.isEmpty)
+        }
+    }
+
+    @Test func `given what is not killed, a revival is refused`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            await #expect(throws: KillSwitchError(.notKilled, "")) {
+                try await one.kills.revive(self.alice, reason: "over")
+            }
+        }
+    }
+
+    @Test func `given a store that is away, no token may be put into a request past the lease`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            self.house.store.become(.away)
+            let leaseUntil = one.fence.until
+            #expect(self.house.clock.now.duration(to: leaseUntil) <= .seconds(10))
+            try await eventually("the lease to lapse") { self.house.clock.now > leaseUntil.advanced(by: .seconds(5)) }
+            #expect(one.fence.until == leaseUntil)
+            #expect(!one.kills.holdsLease)
+            await #expect(throws: PassError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
+            self.house.store.become(.good)
+            try await one.kills.renewIfLapsed()
+            #expect(one.kills.holdsLease)
+        }
+    }
+
+    @Test func `given a replica that reads and can't write, a kill waits for its lease`() async throws {
+        let one = self.house.replica("a")
+        let other = self.house.replica("b", lease: .seconds(20))
+        try await self.house.run([one, other]) {
+            // What b can't write is its acknowledgement; a has raised the kill before.
+            other.fence.stick()
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            #expect(report.state == .pending)
+            other.fence.release()
+            try await eventually("the kill to be complete") {
+                try await one.kills.report(on: report.id).state == .complete
+            }
+        }
+    }
+
+    @Test func `given an unreachable provider, the tokens are asked about again until it is there`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("the provider to have been asked") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 2
+            }
+            self.house.provider.answer(.revoked)
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (RevocationVerdict.revoked, "revoked"), (.refused(.noKnownReason), "refused"), (.unsupported, "unsupported"),
+        (.unreachable(.noKnownReason), "unreachable"),
+    ])
+    func `given any verdict of the provider, the report names it`(_ verdict: RevocationVerdict, _ outcome: String)
+        async throws
+    {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(verdict)
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("both tokens to have an outcome") {
+                let tokens = try await one.kills.revocations(of: report.id)
+                return tokens.count == 2 && tokens.allSatisfy { $0.outcome.rawValue == outcome }
+            }
+        }
+    }
+
+    @Test func `given tokens that came after a kill was lifted, they are left alone`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await one.kills.revive(self.alice, reason: "over")
+            try await self.house.put("alice", stamp: one.kills.epochs.last.rawValue)
+            one.kills.lookForKilledTokens()
+            try await self.house.put("bob")
+            let other = try await one.kills.kill(
+                .account(AccountID("bob")),
+                reason: "drill",
+                streams: .abort,
+                wait: .seconds(1)
+            )
+            try await eventually("bob's tokens to be revoked") {
+                try await one.kills.report(on: other.id).tokens.revoked == 2
+            }
+            #expect(try await self.house.vault.read(AccountID("alice"))?.record.tokens != nil)
+            #expect(try await one.kills.report(on: report.id).tokens.total == 0)
+        }
+    }
+
+    @Test func `given a refresh under way, its account counts as in flight until its claim is over`() async throws {
+        let one = self.house.replica("a")
+        let claim = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(12))
+        try await self.house.put("alice", claim: claim)
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("what is known to be revoked") {
+                let tokens = try await one.kills.report(on: report.id).tokens
+                return tokens.revoked == 2 && tokens.waiting == 0
+            }
+            try await eventually("the claim to be over") {
+                try await one.kills.report(on: report.id).tokens.inFlight == 0
+            }
+        }
+    }
+
+    @Test func `given a kill by one replica, another answers for it`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.house.run([one, other]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(15))
+            let seen = try await other.kills.report(on: report.id)
+            #expect(seen.state == .complete)
+            #expect(seen.reason == "drill")
+            #expect(try await other.kills.reports().map(\.id) == [report.id])
+        }
+    }
+
+    @Test func `given an import, other replicas read the account anew`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.house.run([one, other]) {
+            try await one.kills.replaced(AccountID("alice"), by: .random())
+            try await eventually("the other to hear of it") { other.fence.replaced == [AccountID("alice")] }
+            #expect(one.kills.killedScopes.isEmpty)
+        }
+    }
+}

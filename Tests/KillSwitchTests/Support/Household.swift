@@ -1,0 +1,222 @@
+import KillSwitch
+import OAuth
+import ProviderClient
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// One store and one clock, and the replicas that share them.
+struct Household: Sendable {
+    let clock = ManualClock()
+    let records: SealedRecords
+    let vault: AccountVault
+    let provider = RevokingEndpoint()
+    let log = HeardLog()
+    let store = WilfulTokenStore()
+
+    init() {
+        self.records = SealedRecords(store: self.store, keyRing: KeyRing(current: .random()), storeID: .random())
+        self.vault = AccountVault(self.records)
+    }
+
+    /// A replica that is not started yet.
+    func replica(_ name: String, lease: Duration = .seconds(10)) -> Replica {
+        let clock = self.clock
+        let provider = self.provider
+        let fence = HeardFence()
+        let kills = KillSwitch(
+            self.records,
+            boot: .random(),
+            name: name,
+            lease: lease,
+            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            logger: self.log.logger,
+            fence: fence,
+            endpoint: { $0.provider == provider.id ? provider : nil }
+        )
+        return Replica(kills: kills, fence: fence)
+    }
+
+    /// Runs replicas for as long as `body` does; time passes by itself, as fast as they sleep.
+    func run(_ replicas: [Replica], _ body: @escaping @Sendable () async throws -> Void) async throws {
+        for replica in replicas { try await replica.kills.start() }
+        let isOver = Mutex(false)
+        try await withThrowingTaskGroup { tasks in
+            for replica in replicas { tasks.addTask { await replica.kills.run() } }
+            tasks.addTask {
+                let outcome = await Result { try await body() }
+                for replica in replicas { replica.kills.stop() }
+                isOver.withLock { $0 = true }
+                try outcome.get()
+            }
+            tasks.addTask {
+                try await self.clock.advance(bySleepersWithin: .seconds(120), until: "the test to end") {
+                    isOver.withLock { $0 }
+                }
+                // Whoever still sleeps is woken by the end of its task.
+            }
+            try await tasks.waitForAll()
+        }
+    }
+
+    /// Puts tokens of an account there.
+    func put(
+        _ account: String,
+        stamp: UInt64 = 0,
+        provider: String = "acme",
+        claim: AccountRecord.Claim? = nil
+    ) async throws {
+        let record = AccountRecord(
+            grant: .random(),
+            generation: Generation(1),
+            tokens: TokenSet(
+                accessToken: Secret("at-\(account)"),
+                refreshToken: Secret("rt-\(account)"),
+                receivedAt: self.clock.wall,
+                lifetime: .seconds(3_600)
+            ),
+            stamp: Epoch(stamp),
+            binding: AccountRecord.Binding(
+                provider: ProviderID(provider),
+                tokenEndpointOrigin: "https://login.example",
+                clientID: "my-app"
+            ),
+            claim: claim
+        )
+        _ = try await self.vault.write(record, for: AccountID(account), expecting: nil)
+    }
+}
+
+struct Replica: Sendable {
+    let kills: KillSwitch
+    let fence: HeardFence
+}
+
+/// What a replica was told to fence.
+final class HeardFence: KillFence {
+    private struct State {
+        var fenced: [Epoch] = []
+        var replaced: [AccountID] = []
+        var until = BootInstant.distantPast
+        var isStuck = false
+        var stuck: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    var fenced: [Epoch] { self.state.withLock { $0.fenced } }
+    var replaced: [AccountID] { self.state.withLock { $0.replaced } }
+    /// Until when tokens may be put into requests.
+    var until: BootInstant { self.state.withLock { $0.until } }
+
+    /// Fencing does not end until ``release()``.
+    func stick() { self.state.withLock { $0.isStuck = true } }
+
+    func release() {
+        let stuck = self.state.withLock { state in
+            defer { state.stuck = [] }
+            state.isStuck = false
+            return state.stuck
+        }
+        for one in stuck { one.resume() }
+    }
+
+    func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
+        await withCheckedContinuation { continuation in
+            let isStuck = self.state.withLock { state in
+                if state.isStuck { state.stuck.append(continuation) }
+                return state.isStuck
+            }
+            if !isStuck { continuation.resume() }
+        }
+        self.state.withLock { $0.fenced.append(epochs.last) }
+        return 0
+    }
+
+    func replaced(_ account: AccountID) async { self.state.withLock { $0.replaced.append(account) } }
+    func inject(until instant: BootInstant) { self.state.withLock { $0.until = instant } }
+}
+
+/// A provider that revokes, or does what a test tells it to.
+final class RevokingEndpoint: TokenEndpoint {
+    private struct State {
+        var verdict = RevocationVerdict.revoked
+        var revoked: [String] = []
+    }
+
+    let id = ProviderID("acme")
+    let binding = EndpointBinding(tokenEndpointOrigin: "https://login.example", clientID: "my-app")
+    let timeout = Duration.seconds(8)
+    private let state = Mutex(State())
+
+    /// Tokens as they arrived.
+    var asked: [String] { self.state.withLock { $0.revoked } }
+
+    func answer(_ verdict: RevocationVerdict) { self.state.withLock { $0.verdict = verdict } }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict { .notSent(.sendingTooLate) }
+
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        .notSent(.sendingTooLate)
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        let text = token.withUnredacted { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) }
+        return self.state.withLock { state in
+            state.revoked.append(text)
+            return state.verdict
+        }
+    }
+}
+
+/// A memory store that a test can take away, or make read-only.
+final class WilfulTokenStore: TokenStore {
+    enum Mood: Sendable { case good, away, readOnly }
+
+    private let store = MemoryTokenStore()
+    private let mood = Mutex(Mood.good)
+
+    func become(_ mood: Mood) { self.mood.withLock { $0 = mood } }
+
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        try self.check(writes: false)
+        return try await self.store.read(key)
+    }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try self.check(writes: true)
+        try await self.store.write(value, at: key, as: version, expecting: expecting)
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try self.check(writes: true)
+        try await self.store.remove(key, expecting: expecting)
+    }
+
+    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+        try self.check(writes: false)
+        return try await self.store.keys(under: prefix, after: after, limit: limit)
+    }
+
+    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+
+    private func check(writes: Bool) throws(StoreError) {
+        switch self.mood.withLock({ $0 }) {
+        case .good: return
+        case .readOnly where !writes: return
+        case .readOnly: throw StoreError(.unwritable, "the store is read-only")
+        case .away: throw StoreError(.unreachable, "the store was taken away")
+        }
+    }
+}

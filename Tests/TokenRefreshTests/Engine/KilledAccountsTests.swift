@@ -1,0 +1,103 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// What a kill means to refreshes, imports and those who wait.
+@Suite struct KilledAccountsTests {
+    private let house = House()
+    private let endpoint = ScriptedTokenEndpoint()
+
+    private func kill(_ replica: Replica) {
+        replica.engine.follow(self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
+    }
+
+    @Test func `given a kill, an account gives no pass and its pass is withdrawn`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            #expect(await replica.ask().value.generation != nil)
+            self.kill(replica)
+            #expect(await replica.ask().value == .error(.killed))
+            #expect(replica.events.last == .dropped(alice))
+            #expect(await replica.engine.status(of: alice)?.state == .killed)
+        }
+        #expect(self.endpoint.spent.isEmpty)
+    }
+
+    @Test func `given a kill that this process has not heard of, no refresh token is spent`() async throws {
+        try await self.house.put(.expired())
+        self.house.kills.changeAtNextRead { $0.raise(.all, at: $0.last.next, holds: true) }
+        try await self.house.withReplica(self.endpoint) { replica in
+            #expect(await replica.ask().value == .error(.killed))
+        }
+        #expect(self.endpoint.spent.isEmpty)
+        #expect(try await self.house.record()?.claim == nil)
+    }
+
+    @Test func `given a kill while a refresh is under way, its tokens are born dead, and whoever waits is told`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.endpoint.hold()
+        try await self.house.withReplica(self.endpoint) { replica in
+            let asked = replica.ask()
+            try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
+            self.kill(replica)
+            #expect(await asked.value == .error(.killed))
+            self.endpoint.release()
+            try await eventually("the dead tokens to be noticed") { self.house.kills.storedDeadCount == 1 }
+            let epochs = try await self.house.kills.read()
+            let record = try await self.house.record()
+            #expect(record?.generation == Generation(2))
+            #expect(epochs.verdict(on: record, of: alice, at: acme) == .killed)
+            #expect(await replica.ask().value == .error(.killed))
+        }
+    }
+
+    @Test func `given a kill that was lifted, what was killed is gone, and an import serves`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            self.kill(replica)
+            await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            }
+            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            #expect(await replica.ask().value == .error(.accountEmpty))
+            try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            #expect(await replica.ask().value.generation == Generation(1))
+            #expect(self.house.kills.changed == [alice])
+        }
+    }
+
+    @Test func `given tokens that were removed, all replicas are told first`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            #expect(try await replica.engine.forget(alice).count == 2)
+            #expect(self.house.kills.changed == [alice])
+            #expect(await replica.ask().value == .error(.accountEmpty))
+        }
+    }
+
+    @Test func `given a kill log that can't be read, no refresh token is spent`() async throws {
+        try await self.house.put(.expired())
+        self.house.kills.becomeAway()
+        try await self.house.withReplica(self.endpoint) { replica in
+            #expect(await replica.ask().value == .error(.storeLost))
+        }
+        #expect(self.endpoint.spent.isEmpty)
+    }
+
+    @Test func `given a kill that was lifted, a minting account mints anew under another grant`() async throws {
+        try await self.house.withReplica(self.endpoint, grant: .clientCredentials) { replica in
+            #expect(await replica.ask().value.generation == Generation(1))
+            let before = try await self.house.record()?.grant
+            self.kill(replica)
+            #expect(await replica.ask().value == .error(.killed))
+            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            #expect(await replica.ask().value.generation == Generation(1))
+            #expect(try await self.house.record()?.grant != before)
+            #expect(self.endpoint.minted == 2)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Synchronization
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A kill log that a test writes.
+final class ScriptedKills: KillReader {
+    private struct State {
+        var epochs = KillEpochs()
+        var isAway = false
+        var reads = 0
+        var changed: [AccountID] = []
+        var storedDead = 0
+        var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
+    }
+
+    private let state: Mutex<State>
+
+    /// As long as the samples' stamps say.
+    init() {
+        var state = State()
+        state.epochs.pass(Epoch(7))
+        self.state = Mutex(state)
+    }
+
+    /// Accounts that all replicas were told of, in order.
+    var changed: [AccountID] { self.state.withLock { $0.changed } }
+    /// How often dead tokens were stored.
+    var storedDeadCount: Int { self.state.withLock { $0.storedDead } }
+
+    func change(_ change: (inout KillEpochs) -> Void) -> KillEpochs {
+        self.state.withLock { state in
+            change(&state.epochs)
+            return state.epochs
+        }
+    }
+
+    /// Writes to the log before somebody reads it next.
+    func changeAtNextRead(_ change: @escaping @Sendable (inout KillEpochs) -> Void) {
+        self.state.withLock { $0.atNextRead = change }
+    }
+
+    func becomeAway() { self.state.withLock { $0.isAway = true } }
+
+    func read() async throws(StoreError) -> KillEpochs {
+        let epochs: KillEpochs? = self.state.withLock { state in
+            guard !state.isAway else { return nil }
+            state.atNextRead.take()?(&state.epochs)
+            return state.epochs
+        }
+        guard let epochs else { throw StoreError(.unreachable, "the store was taken away") }
+        return epochs
+    }
+
+    func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError) {
+        self.state.withLock { state in
+            state.changed.append(account)
+            if grant == nil { state.epochs.raise(.account(account), at: state.epochs.last.next, holds: false) }
+        }
+    }
+
+    func storedDead() { self.state.withLock { $0.storedDead += 1 } }
+}
