@@ -11,6 +11,10 @@ package struct Gateway {
     private var table: RouteTable
     /// One per account, in the table's order.
     package private(set) var slots: [PassSlot]
+    /// Which tokens are dead. No slot holds a pass that is dead by it.
+    package private(set) var epochs = KillEpochs()
+    /// From this moment on no token is put in: the store may hold a kill that nobody here has read.
+    package var leaseEnd = BootInstant.distantFuture
 
     /// - Parameter callers: those whom `table`'s routes are for; `nil` lets in anyone but web pages.
     package init(_ table: RouteTable, callers: CallerTable? = nil) {
@@ -51,7 +55,8 @@ package struct Gateway {
         return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
     }
 
-    /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime.
+    /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime,
+    /// or the lease has.
     ///
     /// - Parameter refused: the token set that an upstream has refused this request with: it does not go again.
     package func authorize(
@@ -59,9 +64,12 @@ package struct Gateway {
         _ route: Route,
         refused: TokenMark? = nil
     ) -> AuthorizedHead? {
-        guard let (line, token) = self.slots[route.slot].line(route.line, at: .now, unless: refused) else { return nil }
+        let now = BootInstant.now
+        guard now < self.leaseEnd,
+            let (line, token, origin) = self.slots[route.slot].line(route.line, at: now, unless: refused)
+        else { return nil }
         head.writeImmutableBuffer(line)
-        return AuthorizedHead(head, token)
+        return AuthorizedHead(head, token, origin)
     }
 
     /// A request has carried a slot's token.
@@ -82,7 +90,9 @@ package struct Gateway {
     package mutating func follow(_ event: PassEvent) {
         switch event {
         case .installed(let pass):
-            guard let index = self.slots.firstIndex(where: { $0.account == pass.account }) else { return }
+            guard let index = self.slots.firstIndex(where: { $0.account == pass.account }),
+                self.epochs.verdict(on: pass) == .live
+            else { return }
             self.slots[index].install(pass)
         case .dropped(let account):
             guard let index = self.slots.firstIndex(where: { $0.account == account }) else { return }
@@ -111,7 +121,7 @@ extension Gateway {
             }
         }
         for slot in Set(table.routes.map(\.slot)) {
-            if let pass = passes[self.slots[slot].account] {
+            if let pass = passes[self.slots[slot].account], self.epochs.verdict(on: pass) == .live {
                 self.slots[slot].install(pass)
             } else {
                 self.slots[slot].clear()
@@ -130,15 +140,62 @@ extension Gateway {
     }
 }
 
+// MARK: - The kill switch
+
+extension Gateway {
+    /// Goes by a kill log from now on, unless that is an older one: dead passes leave their slots.
+    package mutating func fence(_ epochs: KillEpochs) {
+        if epochs.last >= self.epochs.last { self.epochs = epochs }
+        for index in self.slots.indices {
+            guard let pass = self.slots[index].pass, self.epochs.verdict(on: pass) != .live else { continue }
+            self.slots[index].clear()
+        }
+    }
+
+    /// Whether a token that a request carries may still be used.
+    package func isLive(_ origin: TokenOrigin, slot: Int) -> Bool {
+        self.slots[slot].verdict(on: origin, by: self.epochs) == .live
+    }
+
+    /// Whether no token may come for a slot's account.
+    ///
+    /// - Parameter provider: the account's; `nil` takes that of its last pass.
+    package func isKilled(slot: Int, at provider: ProviderID?) -> Bool {
+        let account = self.slots[slot].account
+        guard let provider = provider ?? self.slots[slot].provider else {
+            return self.epochs.isKilled(.all) || self.epochs.isKilled(.account(account))
+        }
+        return self.epochs.verdict(on: self.epochs.last, of: account, at: provider) == .killed
+    }
+
+    /// No token is put in.
+    package var isLeaseOver: Bool { BootInstant.now >= self.leaseEnd }
+
+    /// A slot's pass, if its token may be put in now.
+    package func usablePass(slot: Int) -> Pass? {
+        let now = BootInstant.now
+        return now < self.leaseEnd ? self.slots[slot].usablePass(at: now) : nil
+    }
+
+    /// Why a pass that was waited for is of no use; `nil` where it may be tried.
+    package func refusal(of pass: Pass) -> PassError? {
+        if self.isLeaseOver { return .leaseEnded }
+        return self.epochs.verdict(on: pass) == .killed ? .accountKilled : nil
+    }
+}
+
 /// A request head with its token in. It can be made only by ``Gateway/authorize(_:_:refused:)`` and sent only once.
 package struct AuthorizedHead: ~Copyable {
     private let bytes: ByteBuffer
     /// Which token set it carries.
     package let token: TokenMark
+    /// What the kill switch asks of that.
+    package let origin: TokenOrigin
 
-    fileprivate init(_ bytes: ByteBuffer, _ token: TokenMark) {
+    fileprivate init(_ bytes: ByteBuffer, _ token: TokenMark, _ origin: TokenOrigin) {
         self.bytes = bytes
         self.token = token
+        self.origin = origin
     }
 
     /// The bytes to write, in this tick.

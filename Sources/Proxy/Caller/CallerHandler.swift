@@ -2,6 +2,7 @@ import HTTPWire
 import NIOCore
 import NIOSSL
 import NIOTLS
+import TokenModel
 
 /// A caller's connection: takes requests off its bytes, one at a time, and feeds its ``Exchange``.
 ///
@@ -307,6 +308,11 @@ extension CallerHandler {
 extension CallerHandler {
     /// The slot whose token the request under way may still need; a tunnel needs it no more.
     var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
+
+    /// As ``Exchange/fence(_:killed:)``.
+    func fence(_ streams: KillStreams, killed: Set<Int>) -> FencedExchanges {
+        self.exchange?.fence(streams, killed: killed) ?? FencedExchanges()
+    }
 
     /// Ends what has been waited for too long.
     func sweep() {

@@ -112,6 +112,7 @@ extension Exchange {
         self.heldBody = nil
         self.isWeighing = false
         self.sentToken = nil
+        self.sentOrigin = nil
         self.refusedToken = nil
         self.kept = KeptBody(limit: 0)
         self.requestTrailers = nil

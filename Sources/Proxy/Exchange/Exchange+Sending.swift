@@ -79,6 +79,7 @@ extension Exchange {
             return false
         }
         self.sentToken = authorized.token
+        self.sentOrigin = authorized.origin
         self.loop.meter.injected(route: route.number)
         self.loop.used(authorized.token, slot: route.slot)
         self.machine.sent(onReused: upstream.isReused, expects: expects)
@@ -117,7 +118,12 @@ extension Exchange {
         case .park: self.park(route, refused: self.refusedToken)
         case .answer:
             self.answer(
-                GatewayError(.refreshFailed, "each token ended before it could be used; its lifetime is too short")
+                self.loop.gateway.isLeaseOver
+                    ? GatewayError(PassError.leaseEnded)
+                    : GatewayError(
+                        .refreshFailed,
+                        "each token ended before it could be used; its lifetime is too short"
+                    )
             )
         case .fail: self.abort()
         }

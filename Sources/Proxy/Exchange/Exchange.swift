@@ -25,6 +25,7 @@ final class Exchange {
 
     var upstream: UpstreamHandler?
     var sentToken: TokenMark?
+    var sentOrigin: TokenOrigin?
     /// What an upstream has refused, while a replay is due.
     var refusedToken: TokenMark?
     var heldAnswer: ResponseHead?

@@ -303,6 +303,46 @@ extension ExchangeMachine {
     }
 }
 
+// MARK: - The kill switch
+
+extension ExchangeMachine {
+    /// A kill has come into force, and may be about this exchange.
+    package mutating func fenced(_ reach: Reach) -> Fenced {
+        switch self.state {
+        case .collecting, .parked, .connecting:
+            // No token is with any connection: it waits for one, or will find its slot empty.
+            guard reach.isKilled else { return .ignore }
+            self.state = .idle
+            return .answer
+        case .judging(let attempts, _):
+            // It waits for another token, and in vain if there may be none.
+            guard !reach.isKilled else {
+                self.state = .idle
+                return .answer
+            }
+            guard reach.carriesDead else { return .ignore }
+            guard !reach.mayEnd else { return .drain }
+            self.state = .judging(attempts, isHeldAnswerLost: true)
+            return .loseHeldAnswer
+        case .expecting, .sending, .examining:
+            guard reach.carriesDead else { return .ignore }
+            guard !reach.mayEnd else { return .drain }
+            self.state = .idle
+            return .answer
+        case .answering, .tunnelling:
+            guard reach.carriesDead else { return .ignore }
+            guard !reach.mayEnd else { return .drain }
+            self.state = .idle
+            return .abort
+        case .poisoned:
+            self.state = .idle
+            return .abort
+        case .idle:
+            return .ignore
+        }
+    }
+}
+
 // MARK: - A tunnel
 
 extension ExchangeMachine {

@@ -8,6 +8,9 @@ package struct PassSlot {
     package private(set) var pass: Pass?
     /// What each request asks of the pass, apart from it: a copy of the pass costs a count for each of its parts.
     private var token: TokenMark?
+    private var origin = TokenOrigin(stamp: .start, provider: 0)
+    /// All whose passes were ever here, so that ``TokenOrigin`` can name one by its place.
+    private var providers: [ProviderID] = []
     private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
     /// A request has carried this pass's token.
@@ -25,10 +28,17 @@ package struct PassSlot {
         guard self.pass != pass else { return }
         self.pass = pass
         self.token = TokenMark(pass)
+        self.origin = TokenOrigin(stamp: pass.stamp, provider: self.place(of: pass.provider))
         self.usableUntil = pass.usableUntil
         self.isUsed = false
         self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    private mutating func place(of provider: ProviderID) -> Int {
+        if let place = self.providers.firstIndex(of: provider) { return place }
+        self.providers.append(provider)
+        return self.providers.count - 1
     }
 
     /// Prepares lines for `injections`, which begin with those there are.
@@ -63,10 +73,22 @@ package struct PassSlot {
         return pass
     }
 
-    /// The prepared line of the pass and which token set it carries, if that may be written at `now` and is not `refused`.
-    func line(_ index: Int, at now: BootInstant, unless refused: TokenMark?) -> (line: ByteBuffer, token: TokenMark)? {
+    /// The prepared line of the pass, and which token set it carries, if that may be written at `now` and is not `refused`.
+    func line(
+        _ index: Int,
+        at now: BootInstant,
+        unless refused: TokenMark?
+    ) -> (line: ByteBuffer, token: TokenMark, origin: TokenOrigin)? {
         guard let token = self.token, now < self.usableUntil, token != refused else { return nil }
-        return (self.lines[index], token)
+        return (self.lines[index], token, self.origin)
+    }
+
+    /// Whose the last pass was; `nil` where none has ever come.
+    var provider: ProviderID? { self.providers.isEmpty ? nil : self.providers[self.origin.provider] }
+
+    /// Judges a token that was in this slot.
+    func verdict(on origin: TokenOrigin, by epochs: KillEpochs) -> KillEpochs.Verdict {
+        epochs.verdict(on: origin.stamp, of: self.account, at: self.providers[origin.provider])
     }
 }
 

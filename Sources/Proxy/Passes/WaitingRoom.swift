@@ -63,6 +63,11 @@ package struct WaitingRoom<Waiter> {
         self.benches[key] = bench
     }
 
+    /// Forgets those who wait for any of `keys`, who are told otherwise, and that it was asked: whoever comes asks anew.
+    package mutating func forget(_ keys: (WaitKey) -> Bool) {
+        self.benches = self.benches.filter { !keys($0.key) }
+    }
+
     /// The answer is there: takes all who waited for it, with those who have left.
     package mutating func empty(_ key: WaitKey) -> [Waiter] {
         self.benches.removeValue(forKey: key)?.waiters ?? []

@@ -147,7 +147,7 @@ extension GatewayLoop {
 
     /// Has `exchange` called back with a pass for a slot's account, or with the reason why there is none.
     func requestPass(for exchange: Exchange, slot: Int, refused: TokenMark?) {
-        if let refused, let pass = self.gateway.slots[slot].usablePass(at: .now), TokenMark(pass) != refused {
+        if let refused, let pass = self.gateway.usablePass(slot: slot), TokenMark(pass) != refused {
             return exchange.passArrived(pass)
         }
         guard self.limits.waiters.enter() else {
@@ -206,6 +206,9 @@ extension GatewayLoop {
         let waiters = self.waiting.empty(key).filter { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
         for (exchange, _) in waiters { exchange.wait = nil }
         self.limits.waiters.leave(waiters.count)
+        let result = result.flatMap { pass in
+            self.gateway.refusal(of: pass).map { .failure($0) } ?? .success(pass)
+        }
         for (exchange, serial) in waiters where exchange.serial == serial {
             exchange.isReleased = true
             switch result {
@@ -214,6 +217,34 @@ extension GatewayLoop {
             }
         }
     }
+}
+
+// MARK: - The kill switch
+
+extension GatewayLoop {
+    /// As ``ProxyServer/fence(_:_:providers:)`` says, here and in this tick.
+    func fence(
+        _ epochs: KillEpochs,
+        _ streams: KillStreams,
+        providers: [AccountID: ProviderID]
+    ) -> FencedExchanges {
+        // First of all: what is answered or closed below makes room for others, whose heads may go at once.
+        self.gateway.fence(epochs)
+        let killed = Set(
+            self.gateway.slots.indices.filter {
+                self.gateway.isKilled(slot: $0, at: providers[self.gateway.slots[$0].account])
+            }
+        )
+        // Before those who wait are answered: they may come back at once.
+        self.waiting.forget { killed.contains($0.slot) }
+        var fenced = FencedExchanges()
+        // One that is ended may close its connection, which changes the list.
+        for caller in Array(self.callers) { fenced += caller.fence(streams, killed: killed) }
+        for pool in self.pools { pool.severUnsent() }
+        return fenced
+    }
+
+    func inject(until end: BootInstant) { self.gateway.leaseEnd = end }
 }
 
 // MARK: - Callers

@@ -44,8 +44,10 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private(set) var isReused = false
     /// The sweep's tick at which it became idle.
     private(set) var idleSince = Tick.start
-    /// Something of the request that is out has gone to the kernel.
-    private var hasFlushed = false
+    /// Something of the request that is out has gone to the kernel, or would have if that had taken it.
+    private(set) var hasFlushed = false
+    /// What was written behind the head that is out, in bytes.
+    private var behindHead = 0
 
     var isOpen: Bool {
         switch self.state {
@@ -188,6 +190,7 @@ extension UpstreamHandler {
     }
 
     func write(_ bytes: ByteBuffer, isHead: Bool = false) {
+        self.behindHead = isHead ? 0 : self.behindHead &+ bytes.readableBytes
         guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
@@ -256,16 +259,28 @@ extension UpstreamHandler {
 
     /// The connection is not fit for another request, or its exchange is over.
     func close() {
-        var context = self.context
-        if case .tunnelling = self.state {
-            context?.channel.resetOnClose()
-            // TLS would say farewell first, and then a cut tunnel would look whole.
-            context = (try? context?.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)) ?? context
-        }
+        if case .tunnelling = self.state { return self.sever() }
+        // TLS says farewell, and until that is done goes on sending what it was given.
+        if self.unsent > 0, self.tls != nil { return self.sever() }
+        self.end(by: self.context)
+    }
+
+    /// Ends the connection with a reset, now: of what it was given nothing goes out any more, wherever it waits, and
+    /// nothing that was cut looks whole.
+    func sever() {
+        self.context?.channel.resetOnClose()
+        self.end(by: self.tls ?? self.context)
+    }
+
+    private func end(by context: ChannelHandlerContext?) {
         self.exchange = nil
         self.outbox.clear()
         self.leave()
         context?.close(promise: nil)
+    }
+
+    private var tls: ChannelHandlerContext? {
+        try? self.context?.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
     }
 
     /// TLS says farewell before its connection is gone, and nobody must get that in the meantime.
@@ -273,6 +288,29 @@ extension UpstreamHandler {
         self.state = .closed
         self.pool?.closed(self)
         self.pool = nil
+    }
+}
+
+// MARK: - For the kill switch
+
+extension UpstreamHandler {
+    /// What TLS puts into one record at most, in bytes (RFC 8446 §5.1). All of a record goes out or none is of use.
+    private static let largestRecord = 16 << 10
+
+    /// Bytes that were flushed, as they go out, and that the kernel has not taken.
+    var unsent: Int { (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
+
+    /// The kernel has all of the head that is out. What it has not taken of all that was flushed is the last of it, so
+    /// it is of the body if it is less than that, by as much as one record may hold of both.
+    var isHeadOut: Bool {
+        switch self.state {
+        case .answering, .held, .tunnelling:
+            guard self.hasFlushed else { return false }
+            let unsent = self.unsent
+            return unsent == 0 || unsent + Self.largestRecord <= self.behindHead
+        case .heldLast: return true
+        case .idle, .closed: return false
+        }
     }
 }
 

@@ -190,6 +190,11 @@ final class UpstreamPool {
     func closeIdle() {
         for upstream in self.idle { upstream.close() }
     }
+
+    /// Ends idle connections that have not sent all of what they were given: of a request that was answered early.
+    func severUnsent() {
+        for upstream in self.idle where upstream.unsent > 0 { upstream.sever() }
+    }
 }
 
 extension TimeAmount {

@@ -1,0 +1,55 @@
+import Telemetry
+import TokenModel
+
+/// A request under way whose token, or account, was killed.
+extension Exchange {
+    /// Does what ``ExchangeMachine/fenced(_:)`` says, in this tick.
+    ///
+    /// - Parameters:
+    ///   - streams: what becomes of it if it carries a dead token and its head has left.
+    ///   - killed: slots for whose accounts no token may come.
+    func fence(_ streams: KillStreams, killed: Set<Int>) -> FencedExchanges {
+        guard let slot = self.match?.route.slot else { return FencedExchanges() }
+        let mayEnd = streams == .drain && self.carriesDead(slot) && self.isHeadOut
+        // Looking may have lost its connection.
+        let carriesDead = self.carriesDead(slot)
+        switch self.machine.fenced(
+            .init(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: killed.contains(slot))
+        ) {
+        case .ignore: return FencedExchanges()
+        case .drain: return FencedExchanges(draining: 1)
+        case .answer:
+            self.sever()
+            self.answer(GatewayError(carriesDead ? .tokenKilled : PassError.accountKilled))
+        case .loseHeldAnswer:
+            self.sever()
+        case .abort:
+            self.record?.error = GatewayError.Code.killed.rawValue
+            self.record?.reason = PassError.tokenKilled.message
+            self.sever()
+            self.abort()
+        }
+        return FencedExchanges(closed: carriesDead ? 1 : 0)
+    }
+
+    /// An upstream connection has its token, or will get it at the tick's end, and that is dead.
+    private func carriesDead(_ slot: Int) -> Bool {
+        guard self.upstream != nil, let origin = self.sentOrigin else { return false }
+        return !self.loop.gateway.isLive(origin, slot: slot)
+    }
+
+    /// The kernel has all of the head.
+    private var isHeadOut: Bool {
+        guard let upstream = self.upstream, upstream.hasFlushed else { return false }
+        // So that what waits here is not taken for what has gone.
+        self.needsUpstreamFlush = false
+        upstream.flush(on: self.loop)
+        return self.upstream === upstream && upstream.isHeadOut
+    }
+
+    private func sever() {
+        self.needsUpstreamFlush = false
+        self.upstream?.sever()
+        self.upstream = nil
+    }
+}
