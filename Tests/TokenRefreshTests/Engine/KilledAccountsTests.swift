@@ -73,7 +73,8 @@ import TokenStorage
     @Test func `given tokens that were removed, all replicas are told first`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
-            #expect(try await replica.engine.forget(alice).count == 2)
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.count == 2)
             #expect(self.house.kills.changed == [alice])
             #expect(await replica.ask().value == .error(.accountEmpty))
         }
