@@ -47,7 +47,7 @@ import TokenStorage
 
     @Test func `given a replica that has gone, it is complete`() {
         var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
-        watch.saw([self.id: .some(nil)], at: self.at(1))
+        watch.saw([self.id: nil], at: self.at(1))
         #expect(watch.replicas.map(\.state) == [.gone])
     }
 

@@ -42,18 +42,19 @@ struct Household: Sendable {
     /// Runs replicas for as long as `body` does; time passes by itself, as fast as they sleep.
     func run(_ replicas: [Replica], _ body: @escaping @Sendable () async throws -> Void) async throws {
         for replica in replicas { try await replica.kills.start() }
-        let isOver = Mutex(false)
+        let end = End()
         try await withThrowingTaskGroup { tasks in
             for replica in replicas { tasks.addTask { await replica.kills.run() } }
             tasks.addTask {
-                let outcome = await Result { try await body() }
-                for replica in replicas { replica.kills.stop() }
-                isOver.withLock { $0 = true }
-                try outcome.get()
+                defer {
+                    for replica in replicas { replica.kills.stop() }
+                    end.come()
+                }
+                try await body()
             }
             tasks.addTask {
                 try await self.clock.advance(bySleepersWithin: .seconds(120), until: "the test to end") {
-                    isOver.withLock { $0 }
+                    end.hasCome
                 }
                 // Whoever still sleeps is woken by the end of its task.
             }
@@ -87,6 +88,12 @@ struct Household: Sendable {
         )
         _ = try await self.vault.write(record, for: AccountID(account), expecting: nil)
     }
+}
+
+private final class End: Sendable {
+    private let flag = Mutex(false)
+    var hasCome: Bool { self.flag.withLock { $0 } }
+    func come() { self.flag.withLock { $0 = true } }
 }
 
 struct Replica: Sendable {
