@@ -24,12 +24,16 @@ extension RefreshEngine {
         var isProbe = false
         var wasAdmitted = false
         var complaint: BootInstant?
+        var place: JournalPlace?
+        var failpoints = Failpoints()
         var action = flight.begin()
         while true {
+            await failpoints.reach(action, of: flight)
             switch action {
             case .read:
                 let result = await self.read(account)
-                action = flight.didRead(result, now: self.timepiece.now)
+                let isHolderDead = await self.isHolderDead(result)
+                action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
                 let refusal = self.admit(plan, demand, asProbe: &isProbe)
                 wasAdmitted = refusal == nil
@@ -63,11 +67,19 @@ extension RefreshEngine {
                     await plan.endpoint.mint(scopes: plan.scopes) { self.mayStillSend(by: sendBy, for: plan) }
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
+            case .journal(let record):
+                place = await self.journal?.keep(record, for: account)
+                self.log(isJournalled: place != nil, account)
+                action = flight.didJournal(place != nil, now: self.timepiece.now)
+            case .pass(let entry, let receivedAt):
+                self.take(entry, of: account, receipt: .here(at: receivedAt))
+                action = flight.didPass(now: self.timepiece.now)
             case .pause(let until):
                 await self.timepiece.rest(until: until)
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
                 if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
+                if let place, !outcome.leavesJournal { await self.journal?.release(place) }
                 self.land(plan, outcome, hasTried: wasAdmitted, wasProbe: isProbe, wasErrand: demand.ripe != nil)
                 await self.revokeForgotten(plan, outcome)
                 return
@@ -97,7 +109,7 @@ extension RefreshEngine {
         return refusal
     }
 
-    private func write(
+    func write(
         _ record: AccountRecord,
         for account: AccountID,
         expecting: Version?

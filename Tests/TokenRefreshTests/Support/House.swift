@@ -11,6 +11,9 @@ struct House: Sendable {
     let store: FaultyTokenStore
     let vault: AccountVault
     let log = HeardLog()
+    /// What its replicas know of boots that have ended, and where they keep what the store does not take.
+    var witness: (any BootWitness)?
+    var journal: (any SuccessJournal)?
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -63,6 +66,8 @@ struct House: Sendable {
             plans: plans,
             vault: self.vault,
             boot: .random(),
+            witness: self.witness,
+            journal: self.journal,
             limits: limits,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
