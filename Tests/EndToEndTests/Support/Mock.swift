@@ -61,7 +61,11 @@ struct MockStats: Decodable {
         let no_token: Int
         let expired: Int
     }
+    struct AtOnce: Decodable {
+        let per_refresh_token: Int
+    }
     let token_requests: TokenRequests
+    let token_requests_at_once: AtOnce
     let api_requests: APIRequests
     let reuse_detections: Int
     let refresh_token_uses: [String: [Int]]
