@@ -3,9 +3,9 @@ internal import TokenModel
 
 /// An open file, closed at the end of its life. What is asked of it is asked of the same file, even if its name comes to
 /// mean another one.
-package struct OpenFile: ~Copyable {
-    private let number: Int32
-    private let path: String
+package struct OpenFile: ~Copyable, Sendable {
+    let number: Int32
+    let path: String
 
     /// - Parameter flags: as `open(2)` takes them; `O_CLOEXEC` is added.
     package init(opening path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemCallError) {
@@ -49,7 +49,7 @@ package struct OpenFile: ~Copyable {
     }
 
     /// Returns when what was written would survive a loss of power.
-    func synchronize() throws(SystemCallError) {
+    package func synchronize() throws(SystemCallError) {
         guard Self.retrying({ fsync(self.number) }) == 0 else {
             throw SystemCallError(errno, "can't sync \(self.path)")
         }
@@ -69,7 +69,7 @@ package struct OpenFile: ~Copyable {
     }
 
     /// Again while a signal interrupts.
-    private static func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
+    static func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
         while true {
             let result = call()
             guard result == -1, errno == EINTR else { return result }

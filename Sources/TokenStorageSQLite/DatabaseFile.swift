@@ -20,6 +20,9 @@ struct DatabaseFile: Sendable {
 
     /// Makes the file where there is none, and takes it and its companions (`-wal`, `-shm`) away from other users.
     ///
+    /// Refuses symbolic links, which whoever made them can point elsewhere while we believe to be alone with the file, and
+    /// files of other users, who can read and change what is theirs whatever its mode.
+    ///
     /// Nothing is opened here: to close any descriptor of a database file drops the locks that this process holds on it
     /// through SQLite.
     init(preparing path: String) throws(StoreError) {
@@ -33,6 +36,7 @@ struct DatabaseFile: Sendable {
             }
             status = made
         }
+        try Self.checkOwn(status, at: path)
         guard status.st_mode & S_IFMT == S_IFREG else {
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
             throw StoreError(
@@ -78,8 +82,27 @@ struct DatabaseFile: Sendable {
         }
     }
 
+    private static func checkOwn(_ status: stat, at path: String) throws(StoreError) {
+        guard status.st_mode & S_IFMT != S_IFLNK else {
+            throw StoreError(
+                .unreadable,
+                "the database \(path) is a symbolic link; name the file itself in store.path"
+            )
+        }
+        // Only this user and root are trusted, as with files of secrets.
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw StoreError(
+                .unreadable,
+                "the database \(path) belongs to another user (uid \(status.st_uid)), who can read and replace it; "
+                    + "make it this user's, or run as that user"
+            )
+        }
+    }
+
     private static func restrict(_ path: String) throws(StoreError) {
-        guard let status = try Self.status(of: path), status.st_mode & 0o077 != 0 else { return }
+        guard let status = try Self.status(of: path) else { return }
+        try Self.checkOwn(status, at: path)
+        guard status.st_mode & 0o077 != 0 else { return }
         guard unsafe chmod(path, 0o600) == 0 || errno == ENOENT else {
             throw StoreError(
                 .unwritable,
@@ -88,9 +111,10 @@ struct DatabaseFile: Sendable {
         }
     }
 
+    /// Of what stands at the path itself, also if that is a link.
     private static func status(of path: String) throws(StoreError) -> stat? {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else {
+        guard unsafe lstat(path, &status) == 0 else {
             let error = SystemCallError(errno, "can't look at the database \(path)")
             guard !error.isMissing else { return nil }
             throw StoreError(.unreachable, error.message)

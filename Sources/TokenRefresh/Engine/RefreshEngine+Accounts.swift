@@ -72,12 +72,13 @@ extension RefreshEngine {
             )
         }
         let epochs = try await self.epochs(for: account)
-        guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
         let now = self.timepiece.now
         let grant = GrantID.random()
-        let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
-        let rewrite = try await self.rewrite(account) { _ in
-            AccountRecord(
+        let rewrite = try await self.rewrite(account) { _, plan throws(AccountChangeError) in
+            guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
+            guard plan.grant == .refreshToken else { throw .minted(account) }
+            let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
+            return AccountRecord(
                 grant: grant,
                 generation: accessToken == nil ? .none : Generation.none.next,
                 tokens: TokenSet(
@@ -100,18 +101,14 @@ extension RefreshEngine {
     ///
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
-        guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
         let epochs = try await self.epochs(for: account)
-        var isDead = false
-        let rewrite = try await self.rewrite(account, isDone: { $0.binding == plan.binding }) { entry in
+        let rewrite = try await self.rewrite(account, isDone: { $0.binding == $1.binding }) { entry, plan throws(AccountChangeError) in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
             // Else a kill of the one provider would be escaped by way of the other.
-            isDead = epochs.verdict(on: record, of: account, at: plan.provider) != .live
-            guard !isDead else { return nil }
+            guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else { throw .killed(account) }
             record.adopt(plan.binding)
             return record
         }
-        if isDead { throw .killed(account) }
         self.take(rewrite.entry, of: account, receipt: .stored)
         guard rewrite.hasWritten else { return }
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
@@ -122,7 +119,7 @@ extension RefreshEngine {
     ///
     /// - Returns: what became of each token; empty where there were none.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
-        guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
+        guard self.plan(of: account) != nil else { throw .notConfigured(account) }
         // First for all replicas: none of them uses the tokens any more when they are revoked.
         do throws(StoreError) {
             try await self.kills.changed(account, grant: nil)
@@ -133,7 +130,7 @@ extension RefreshEngine {
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
-        let rewrite = try await self.rewrite(account) { entry in
+        let rewrite = try await self.rewrite(account) { entry, plan in
             guard let record = entry?.record, let tokens = record.tokens else { return nil }
             if revoked.insert(record.mark).inserted {
                 outcomes += await self.revoke(tokens, of: record, plan)
@@ -184,34 +181,46 @@ extension RefreshEngine {
         return outcomes
     }
 
-    /// Writes what `make` makes of the record that is there, anew until no other writer comes between.
+    /// Writes what `make` makes of the record that is there, anew until no other writer, and no other configuration, comes
+    /// between.
     ///
-    /// - Parameter isDone: whether a record is the one that was to be written, by a write whose answer was lost; else
-    ///   known by its grant.
+    /// - Parameters:
+    ///   - isDone: whether a record is the one that was to be written, by a write whose answer was lost; else known by its
+    ///     grant.
+    ///   - make: given what the configuration says at that moment.
     /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read;
     ///   and which of the two.
     private func rewrite(
         _ account: AccountID,
-        isDone: ((AccountRecord) -> Bool)? = nil,
-        _ make: (AccountVault.Entry?) async -> AccountRecord?
+        isDone: ((AccountRecord, AccountPlan) -> Bool)? = nil,
+        _ make: (AccountVault.Entry?, AccountPlan) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
         var lastError = StoreError(.conflict, "other writers came between each time")
+        func isFinal(_ error: StoreError) -> Bool {
+            lastError = error.code == .unreachable ? error : lastError
+            return error.code != .conflict && error.code != .unreachable
+        }
         for _ in 0..<Self.mostRewrites {
-            do throws(StoreError) {
-                let entry = try await self.vault.read(account)
-                if let unanswered, let entry, isDone?(entry.record) ?? (entry.record.grant == unanswered.grant) {
-                    return (entry, true)
-                }
-                guard let record = await make(entry) else { return (entry, false) }
-                unanswered = record
-                let version = try await self.vault.write(record, for: account, expecting: entry?.version)
-                return (AccountVault.Entry(record: record, version: version), true)
-            } catch {
-                guard error.code == .conflict || error.code == .unreachable else {
-                    throw AccountChangeError(account, error)
-                }
-                lastError = error.code == .unreachable ? error : lastError
+            let entry: AccountVault.Entry?
+            switch await self.read(account) {
+            case .success(let read): entry = read
+            case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
+            case .failure: continue
+            }
+            guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
+            if let unanswered, let entry, isDone?(entry.record, plan) ?? (entry.record.grant == unanswered.grant) {
+                return (entry, true)
+            }
+            guard let record = try await make(entry, plan) else { return (entry, false) }
+            // The configuration was read again meanwhile: what was made is for another provider or client than now. For an
+            // account that is gone it is written all the same: its tokens may be revoked by now.
+            if let current = self.plan(of: account), !plan.asks(like: current) { continue }
+            unanswered = record
+            switch await self.write(record, for: account, expecting: entry?.version) {
+            case .success(let version): return (AccountVault.Entry(record: record, version: version), true)
+            case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
+            case .failure: continue
             }
         }
         throw AccountChangeError(account, lastError)
@@ -219,7 +228,7 @@ extension RefreshEngine {
 
     private static let mostRewrites = 8
 
-    private func take(_ entry: AccountVault.Entry?, of account: AccountID, receipt: Freshness.Receipt) {
+    func take(_ entry: AccountVault.Entry?, of account: AccountID, receipt: Freshness.Receipt) {
         guard let entry else { return }
         let now = self.timepiece.now
         let served = self.state.withLock { state in

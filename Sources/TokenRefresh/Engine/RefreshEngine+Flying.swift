@@ -25,12 +25,16 @@ extension RefreshEngine {
         var isProbe = false
         var wasAdmitted = false
         var complaint: BootInstant?
+        var place: JournalPlace?
+        var failpoints = Failpoints()
         var action = flight.begin()
         while true {
+            await failpoints.reach(action, of: flight)
             switch action {
             case .read:
                 let result = await self.read(account)
-                action = flight.didRead(result, now: self.timepiece.now)
+                let isHolderDead = await self.isHolderDead(result)
+                action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
                 let (killed, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
                 let refusal = killed ?? self.admit(plan, demand, asProbe: &isProbe)
@@ -65,11 +69,19 @@ extension RefreshEngine {
                     await plan.endpoint.mint(scopes: plan.scopes) { self.mayStillSend(by: sendBy, for: plan) }
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
+            case .journal(let record):
+                place = await self.journal?.keep(record, for: account)
+                self.log(isJournalled: place != nil, account)
+                action = flight.didJournal(place != nil, now: self.timepiece.now)
+            case .pass(let entry, let receivedAt):
+                self.take(entry, of: account, receipt: .here(at: receivedAt))
+                action = flight.didPass(now: self.timepiece.now)
             case .pause(let until):
                 await self.timepiece.rest(until: until)
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
                 if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
+                if let place, !outcome.leavesJournal { await self.journal?.release(place) }
                 self.land(plan, outcome, hasTried: wasAdmitted, wasProbe: isProbe, wasErrand: demand.ripe != nil)
                 await self.revokeForgotten(plan, outcome)
                 await self.lookForKill(after: outcome, plan)
@@ -100,7 +112,7 @@ extension RefreshEngine {
         return refusal
     }
 
-    private func write(
+    func write(
         _ record: AccountRecord,
         for account: AccountID,
         expecting: Version?

@@ -10,7 +10,8 @@ extension RefreshEngine {
 
     /// The last word before a secret leaves; never waits for longer than another looks something up.
     func mayStillSend(by sendBy: BootInstant, for plan: AccountPlan) -> Bool {
-        self.timepiece.now.boot <= sendBy && self.obsolescence(of: plan) == nil
+        Failpoints.sending()
+        return self.timepiece.now.boot <= sendBy && self.obsolescence(of: plan) == nil
     }
 }
 

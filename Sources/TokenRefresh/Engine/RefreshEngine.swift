@@ -45,6 +45,10 @@ package final class RefreshEngine: Sendable {
     let vault: AccountVault
     let kills: any KillReader
     let boot: BootID
+    /// Knows which other boots on this host have ended.
+    let witness: (any BootWitness)?
+    /// Keeps successes that the store does not take.
+    let journal: (any SuccessJournal)?
     let timepiece: Timepiece
     let logger: Logger
     let relay: EventRelay
@@ -59,6 +63,8 @@ package final class RefreshEngine: Sendable {
     ///   - plans: one for each account; a later one of the same account wins.
     ///   - kills: asked before a refresh token is spent, and after new tokens are stored.
     ///   - boot: of this process, and of no other engine on the same store.
+    ///   - witness: knows which other boots have ended; without one their claims are waited out.
+    ///   - journal: keeps successes that the store does not take; without one they are kept in hand alone.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
@@ -66,6 +72,8 @@ package final class RefreshEngine: Sendable {
         vault: AccountVault,
         kills: any KillReader,
         boot: BootID,
+        witness: (any BootWitness)? = nil,
+        journal: (any SuccessJournal)? = nil,
         limits: RefreshLimits = RefreshLimits(),
         timepiece: Timepiece = .system,
         logger: Logger,
@@ -75,6 +83,8 @@ package final class RefreshEngine: Sendable {
         self.vault = vault
         self.kills = kills
         self.boot = boot
+        self.witness = witness
+        self.journal = journal
         self.timepiece = timepiece
         self.logger = logger
         self.random = random

@@ -42,7 +42,9 @@ extension Flight {
             return self.claimOrAsk(sight.entry, breaking: false, now: now)
         }
         // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended.
-        let isLapsed = claim.boot == self.plan.boot || self.watch.saw(claim, in: entry.version, at: now.boot)
+        let isLapsed =
+            claim.boot == self.plan.boot || self.watch.saw(claim, in: entry.version, at: now.boot)
+            || claim.boot == self.deadHolder
         // While nobody waits and the token is good, another's claim is no affair of ours but to keep an eye on.
         if self.demand.ripe == sight.mark, claim.boot != self.plan.boot,
             !sight.mayBreakClaim(for: self.demand, at: now.boot)

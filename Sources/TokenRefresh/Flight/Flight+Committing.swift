@@ -1,5 +1,5 @@
 internal import OAuth
-internal import TokenModel
+package import TokenModel
 internal import TokenStorage
 
 /// From tokens in hand to tokens that are durable.
@@ -116,6 +116,31 @@ extension Flight {
     }
 
     private mutating func commitLater(_ success: Success, now: Moment) -> FlightAction {
+        guard success.isJournalled == nil, self.plan.mints == nil else {
+            return self.commitAfterPause(success, now: now)
+        }
+        self.state = .journalling(success)
+        return .journal(success.record)
+    }
+
+    /// The journal holds the new tokens, or can't be written: then they are as safe as before.
+    package mutating func didJournal(_ isKept: Bool, now: Moment) -> FlightAction {
+        guard case .journalling(var success) = self.state else { return self.poison() }
+        success.isJournalled = isKept
+        guard isKept, case .tokens = success.issued else { return self.commitAfterPause(success, now: now) }
+        self.state = .passing(success)
+        // As the commit will leave it, unless another writer comes between; that one's version is no lower.
+        let entry = AccountVault.Entry(record: success.record, version: self.version?.next ?? .first)
+        return .pass(entry, receivedAt: success.receivedAt)
+    }
+
+    /// Those who waited have been served.
+    package mutating func didPass(now: Moment) -> FlightAction {
+        guard case .passing(let success) = self.state else { return self.poison() }
+        return self.commitAfterPause(success, now: now)
+    }
+
+    private mutating func commitAfterPause(_ success: Success, now: Moment) -> FlightAction {
         var success = success
         success.attempts += 1
         // Within 500 ms of the store's return.

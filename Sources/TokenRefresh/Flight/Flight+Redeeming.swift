@@ -89,7 +89,8 @@ extension Flight {
     package mutating func didWithdraw(_ reason: PassError) -> FlightAction {
         switch self.state {
         case .claiming, .redeeming: break
-        case .ready, .reading, .admitting, .committing, .writingBack, .pausing, .ended: return self.poison()
+        case .ready, .reading, .admitting, .committing, .journalling, .passing, .writingBack, .pausing, .ended:
+            return self.poison()
         }
         guard let basis = self.basis else { return self.poison() }
         guard self.sight?.entry?.record.claim?.id == self.plan.claim else { return self.end(.failed(reason)) }

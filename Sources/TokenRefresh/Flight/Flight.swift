@@ -14,16 +14,17 @@ package import TokenStorage
 ///               │  └────dead──▶ read ──still ours──▶ write back ──▶ end
 ///               ▼ success         └──another generation──▶ judge
 ///             commit ──▶ end
-///               │ ▲ conflict, or store away: pause, read
+///               │ ▲ conflict, or store away: journal, pass, pause, read
 ///               ▼ │
 ///             same grant, generation not past ours ──▶ commit over it; else drop the tokens ──▶ end
 ///
 /// What it keeps to:
 /// - One spends a refresh token only under a claim of its own that has time for a whole exchange.
 /// - One mints under a claim too, so that replicas share what was minted; a mint spends nothing.
-/// - A success is never thrown away, nor a new refresh token that came without an access token: it is kept in hand, and written until it stands or the record belongs to other
-///   tokens. It is in hand only as long as this process lives; a journal on disk, which is to carry it over the end of
-///   the process, is not part of this yet.
+/// - A success is never thrown away, nor a new refresh token that came without an access token: it is kept in hand, and
+///   written until it stands or the record belongs to other tokens. From the first failed write on the journal on this
+///   host's disk holds it too, where that can be written, and carries it over the end of the process; those who wait are
+///   served from then on. A mint loses nothing and is not journalled.
 /// - After `spent: maybe` the refresh token is used once more in all: at once by whoever learned it first, or by whoever
 ///   broke the claim; afterwards once per backoff, which all replicas read from the record.
 /// - Every event leads to exactly one action, and every action but ``FlightAction/end(_:)`` to exactly one event.
@@ -38,6 +39,9 @@ package struct Flight: ~Copyable {
         case claiming(AccountRecord)
         case redeeming
         case committing(Success)
+        case journalling(Success)
+        /// The journal holds the tokens, and they are being given to those who wait.
+        case passing(Success)
         case writingBack(WriteBack)
         case pausing(Purpose)
         case ended
@@ -59,6 +63,8 @@ package struct Flight: ~Copyable {
         /// The receipt that the record's lifetimes count from, on our own clock.
         let receivedAt: BootInstant
         var attempts = 0
+        /// Whether the journal has it; `nil` while it was not asked to.
+        var isJournalled: Bool?
     }
 
     /// What the provider has issued.
@@ -103,6 +109,8 @@ package struct Flight: ~Copyable {
     /// What the account had when the flight began: a forced refresh is done once something else stands there.
     var firstMark: TokenMark?
     var watch: ClaimWatch
+    /// Holds the claim that was read last, and is known to have ended.
+    var deadHolder: BootID?
     var basis: Basis?
     /// The version that the next write expects.
     var version: Version?
@@ -146,8 +154,15 @@ package struct Flight: ~Copyable {
     }
 
     /// The record was read, or could not be.
-    package mutating func didRead(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
+    ///
+    /// - Parameter isHolderDead: whether the boot of the claim in it has ended for certain, its journal seen to.
+    package mutating func didRead(
+        _ result: Result<AccountVault.Entry?, StoreError>,
+        isHolderDead: Bool = false,
+        now: Moment
+    ) -> FlightAction {
         guard case .reading(let purpose) = self.state else { return self.poison() }
+        self.deadHolder = isHolderDead ? (try? result.get())?.record.claim?.boot : nil
         switch purpose {
         case .judge: return self.judge(result, now: now)
         case .declareDead(let reason): return self.declareDead(reason, after: result, now: now)
@@ -168,7 +183,7 @@ package struct Flight: ~Copyable {
         case .claiming(let record): self.claimed(record, result, sentAt: sentAt, now: now)
         case .committing(let success): self.committed(success, result, now: now)
         case .writingBack(let writeBack): self.wroteBack(writeBack, result, now: now)
-        case .ready, .reading, .admitting, .redeeming, .pausing, .ended: self.poison()
+        case .ready, .reading, .admitting, .redeeming, .journalling, .passing, .pausing, .ended: self.poison()
         }
     }
 
@@ -179,6 +194,9 @@ package struct Flight: ~Copyable {
         // A claim that may stand is looked after first.
         case .judge where stopping == .now || stopping > .no && self.term == nil:
             return self.end(.failed(.stopping(self.plan.account)))
+        case .commit(let success) where stopping > .no && success.isJournalled == true:
+            // Whoever takes the journal over commits it; that begins when this process has ended.
+            return self.end(.failed(.stopping(self.plan.account)), leavingJournal: true)
         case .commit(let success) where stopping == .now:
             return self.end(.failed(.stopping(self.plan.account)), dropping: success.issued)
         case .declareDead where stopping == .now, .writeBack where stopping == .now:
@@ -208,7 +226,8 @@ package struct Flight: ~Copyable {
     mutating func end(
         _ result: FlightOutcome.Result,
         declaredDead: Bool = false,
-        dropping dropped: Issued? = nil
+        dropping dropped: Issued? = nil,
+        leavingJournal: Bool = false
     ) -> FlightAction {
         self.state = .ended
         var outcome = FlightOutcome(result, sight: self.sight)
@@ -220,6 +239,7 @@ package struct Flight: ~Copyable {
         case .refreshTokenAlone(let refreshToken, _, _)?: outcome.droppedRefreshToken = refreshToken
         case nil: break
         }
+        outcome.leavesJournal = leavingJournal
         outcome.uses = self.uses
         outcome.watch = self.watch
         return .end(outcome)

@@ -3,7 +3,8 @@ package import TokenStorage
 
 /// What the shell has to do next for a flight; each is answered by the event of the same name.
 package enum FlightAction: Equatable, Sendable {
-    /// Read the account's record → ``Flight/didRead(_:now:)``.
+    /// Read the account's record, and find out whether the boot that holds a claim in it is known dead →
+    /// ``Flight/didRead(_:isHolderDead:now:)``.
     case read
     /// Ask whether this process may send to the provider now → ``Flight/didAdmit(_:now:)``.
     case admit
@@ -13,6 +14,10 @@ package enum FlightAction: Equatable, Sendable {
     case redeem(Secret, sendBy: BootInstant)
     /// Have an access token minted, unless the request can't leave by `sendBy` → ``Flight/didRedeem(_:now:)``.
     case mint(sendBy: BootInstant)
+    /// Keep new tokens in the journal, since the store does not take them → ``Flight/didJournal(_:now:)``.
+    case journal(AccountRecord)
+    /// Serve those who wait from new tokens that the journal holds, before the store does → ``Flight/didPass(now:)``.
+    case pass(AccountVault.Entry, receivedAt: BootInstant)
     /// Wait → ``Flight/didPause(_:)``.
     case pause(until: BootInstant)
     /// Nothing more: the flight is over.

@@ -27,6 +27,8 @@ package struct FlightOutcome: Equatable, Sendable {
     package var dropped: TokenGrant?
     /// The same of a refresh token that came alone.
     package var droppedRefreshToken: Secret?
+    /// Tokens that stand in the journal and not in the store: whoever takes this boot's journal over commits them.
+    package var leavesJournal = false
     /// What is known of another process's claim.
     package var watch = ClaimWatch()
     /// Times that the refresh token went, or may have gone, to the provider.

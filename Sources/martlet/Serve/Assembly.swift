@@ -31,6 +31,7 @@ enum Assembly {
         let metrics = ProgramMetrics(settings)
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
         let keeper = EndpointKeeper()
+        let register = await BootKeeper.begin(boot, settings, store.opened, logger: logger)
         do throws(CommandFailure) {
             let providers = try ProviderRoster(settings.providers, keeper: keeper, logger: logger)
             let gateway = try await Self.assemble(
@@ -41,6 +42,7 @@ enum Assembly {
                 metrics,
                 ports: claim,
                 boot: boot,
+                register: register,
                 startedAt: startedAt,
                 log: log,
                 logger: logger
@@ -48,6 +50,7 @@ enum Assembly {
             return (gateway, providers)
         } catch {
             await keeper.shutDown()
+            await register?.close()
             throw error
         }
     }
@@ -60,6 +63,7 @@ enum Assembly {
         _ metrics: ProgramMetrics,
         ports claim: PortClaim,
         boot: BootID,
+        register: BootRegister?,
         startedAt: WallTime,
         log: LogWriter,
         logger: Logger
@@ -94,6 +98,8 @@ enum Assembly {
             vault: store.opened.accounts,
             kills: kills,
             boot: boot,
+            witness: register,
+            journal: settings.store.isDurable ? register : nil,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
             onPass: { proxy.follow($0) }
@@ -166,6 +172,7 @@ enum Assembly {
             metrics: metricsServer,
             keeper: keeper,
             counts: metrics,
+            boots: register.map { BootKeeper($0, logger: logger) },
             room: room,
             closeStore: store.close,
             grace: settings.shutdownGrace,
@@ -277,6 +284,14 @@ extension StoreSettings {
         switch self {
         case .memory: "memory"
         case .sqlite: "sqlite"
+        }
+    }
+
+    /// Whether anything is kept past the end of the process.
+    var isDurable: Bool {
+        switch self {
+        case .memory: false
+        case .sqlite: true
         }
     }
 }

@@ -22,6 +22,8 @@ struct RunningGateway {
     let metrics: AdminServer?
     let keeper: EndpointKeeper
     let counts: ProgramMetrics
+    /// This boot among those of this host; `nil` where it can have no lock.
+    let boots: BootKeeper?
     let room: DescriptorRoom
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
@@ -43,7 +45,12 @@ struct RunningGateway {
         stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
         let kills = KillService(kills: self.kills)
-        let engine = EngineService(engine: self.engine, keeper: self.keeper, closeStore: self.closeStore)
+        let engine = EngineService(
+            engine: self.engine,
+            keeper: self.keeper,
+            boots: self.boots,
+            closeStore: self.closeStore
+        )
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
         let callers: [any Service] = [
@@ -65,18 +72,22 @@ struct RunningGateway {
 private struct EngineService: Service {
     let engine: RefreshEngine
     let keeper: EndpointKeeper
+    let boots: BootKeeper?
     let closeStore: @Sendable () async -> Void
 
     func run() async throws {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.keeper.run() }
+            tasks.addTask { await self.boots?.run() }
             await withGracefulShutdownHandler {
                 await self.engine.run()
             } onGracefulShutdown: {
                 self.engine.stop()
             }
             await self.keeper.shutDown()
+            tasks.cancelAll()
         }
+        await self.boots?.end()
         await self.closeStore()
     }
 }

@@ -65,7 +65,10 @@ struct MockStats: Decodable {
         let refresh: Int
         let access: Int
     }
-    struct AtOnce: Decodable { let any: Int }
+    struct AtOnce: Decodable {
+        let any: Int
+        let per_refresh_token: Int
+    }
     struct DeadUse: Decodable { let account: String }
     let token_requests: TokenRequests
     let token_requests_at_once: AtOnce

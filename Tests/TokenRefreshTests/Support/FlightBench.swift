@@ -19,6 +19,14 @@ struct FlightBench {
     var stopping = Stopping.no
     /// What the admission says.
     var refusal: PassError?
+    /// Whether the journal can be written.
+    var hasJournal = true
+    /// What the journal holds.
+    private(set) var journalled: [AccountRecord] = []
+    /// What those who wait were given before the store had it.
+    private(set) var passed: [AccountVault.Entry] = []
+    /// Boots that are known to have ended.
+    var deadBoots: Set<BootID> = []
     /// Called before each step, with its name and how many steps went before.
     var interfere: ((inout FlightBench, _ step: String, _ number: Int) -> Void)?
     /// Taken by the next read or write in place of what it would do.
@@ -77,7 +85,10 @@ struct FlightBench {
             self.takes = .zero
             switch action {
             case .read:
-                action = flight.didRead(self.read(), now: self.now)
+                let result = self.read()
+                let holder = (try? result.get())?.record.claim?.boot
+                let isHolderDead = holder.map(self.deadBoots.contains) ?? false
+                action = flight.didRead(result, isHolderDead: isHolderDead, now: self.now)
             case .admit:
                 action = flight.didAdmit(self.refusal, now: self.now)
             case .write(let record, let expecting):
@@ -86,6 +97,12 @@ struct FlightBench {
                 action = flight.didRedeem(self.redeem(refreshToken, by: sendBy), now: self.now)
             case .mint(let sendBy):
                 action = flight.didRedeem(self.redeem(Secret("mint"), by: sendBy), now: self.now)
+            case .journal(let record):
+                if self.hasJournal { self.journalled.append(record) }
+                action = flight.didJournal(self.hasJournal, now: self.now)
+            case .pass(let entry, _):
+                self.passed.append(entry)
+                action = flight.didPass(now: self.now)
             case .pause(let until):
                 self.now = self.now.advanced(by: self.now.boot.duration(to: until))
                 action = flight.didPause(self.stopping)
@@ -129,6 +146,8 @@ struct FlightBench {
         case .write: "commit"
         case .redeem: "redeem"
         case .mint: "mint"
+        case .journal: "journal"
+        case .pass: "pass"
         case .pause: "pause"
         case .end: "end"
         }

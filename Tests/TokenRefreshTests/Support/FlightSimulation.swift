@@ -21,6 +21,8 @@ struct FlightSimulation {
         case read(Result<AccountVault.Entry?, StoreError>)
         case write(Result<Version, StoreError>, sentAt: BootInstant)
         case redeem(TokenVerdict)
+        case journal(Bool)
+        case pass
         case pause
         case admit
         case begin
@@ -30,7 +32,8 @@ struct FlightSimulation {
         case deliver(Delivery, to: Int, life: Int)
         case land(AccountRecord, expecting: Version?)
         case send(Int, life: Int, Secret, sendBy: BootInstant, startedAt: Duration)
-        case arrive(TokenMark)
+        case arrive(TokenMark, of: Int, life: Int)
+        case inherit(AccountRecord, from: BootID)
     }
 
     /// A flight can't be copied, so it lives in an object.
@@ -42,6 +45,10 @@ struct FlightSimulation {
         var life = 0
         /// Tokens the provider has issued to it and that are not in the store yet.
         var inHand: String?
+        /// What it is asking the provider to refresh.
+        var asks: TokenMark?
+        /// What its journal holds.
+        var journal: AccountRecord?
 
         init(_ flight: consuming Flight) { self.flight = flight }
     }
@@ -50,6 +57,8 @@ struct FlightSimulation {
     private(set) var stored: AccountVault.Entry?
     private(set) var commits = 0
     private(set) var spent = 0
+    /// Boots that have ended, and whose journals were seen to.
+    private var ended: Set<BootID> = []
     /// Whether tokens were lost in a way that nobody can help.
     private(set) var isLossExcused = false
 
@@ -114,8 +123,12 @@ struct FlightSimulation {
         case .send(let index, let life, let refreshToken, let sendBy, let startedAt):
             guard self.replicas[index].life == life else { return }
             self.send(index, refreshToken, sendBy: sendBy, startedAt: startedAt)
-        case .arrive(let mark):
+        case .arrive(let mark, let index, let life):
+            guard self.replicas[index].life == life else { return }
+            self.replicas[index].asks = nil
             self.inFlight[mark, default: 0] -= 1
+        case .inherit(let owed, let boot):
+            self.inherit(owed, from: boot)
         }
     }
 
@@ -134,10 +147,15 @@ struct FlightSimulation {
             )
             replica.flight = Flight(Self.plan(replica.boot, demand), sight: replica.sight, watch: replica.watch)
             action = replica.flight.begin()
-        case .read(let result): action = replica.flight.didRead(result, now: self.moment)
+        case .read(let result):
+            let holder = (try? result.get())?.record.claim?.boot
+            let isHolderDead = holder.map(self.ended.contains) ?? false
+            action = replica.flight.didRead(result, isHolderDead: isHolderDead, now: self.moment)
         case .write(let result, let sentAt):
             action = replica.flight.didWrite(result, sentAt: sentAt, now: self.moment)
         case .redeem(let verdict): action = replica.flight.didRedeem(verdict, now: self.moment)
+        case .journal(let isKept): action = replica.flight.didJournal(isKept, now: self.moment)
+        case .pass: action = replica.flight.didPass(now: self.moment)
         case .pause: action = replica.flight.didPause(.no)
         case .admit: action = replica.flight.didAdmit(nil, now: self.moment)
         }
@@ -165,6 +183,13 @@ struct FlightSimulation {
             )
         case .mint:
             self.faults.append("a token was minted for an account with a refresh token")
+        case .journal(let record):
+            let isKept = self.chance(0.8)
+            if isKept { replica.journal = record }
+            self.schedule(self.upTo(.milliseconds(20)), .deliver(.journal(isKept), to: index, life: life))
+        case .pass(let entry, _):
+            if replica.journal != entry.record { self.faults.append("tokens were used that were not durable") }
+            self.schedule(.zero, .deliver(.pass, to: index, life: life))
         case .pause(let until):
             let rest = max(self.moment.boot.duration(to: until), .zero)
             self.schedule(rest + self.stop(), .deliver(.pause, to: index, life: life))
@@ -179,6 +204,7 @@ struct FlightSimulation {
         let replica = self.replicas[index]
         replica.sight = outcome.sight ?? replica.sight
         replica.watch = outcome.watch
+        replica.journal = nil
         if let dropped = outcome.dropped {
             let current = self.stored?.record.generation ?? .none
             let isThere = self.tokensOf.values.contains(dropped.accessToken)
@@ -231,7 +257,8 @@ struct FlightSimulation {
         self.inFlight[mark, default: 0] += 1
         let isLost = self.chance(self.weather.answerIsLost)
         let takes = isLost ? left : self.upTo(left)
-        self.schedule(takes, .arrive(mark))
+        replica.asks = mark
+        self.schedule(takes, .arrive(mark, of: index, life: replica.life))
         let isProcessed = !isLost || Bool.random(using: &self.generator)
         var verdict = TokenVerdict.ambiguous(.timedOut)
         if isProcessed, refreshToken.text == self.live {
@@ -252,13 +279,31 @@ struct FlightSimulation {
 
     private mutating func die(_ index: Int) {
         let replica = self.replicas[index]
-        if replica.inHand != nil { self.isLossExcused = true }
+        // Its connection went with it. The claim may be broken at once: whatever it asked counts as ambiguous.
+        if let asked = replica.asks { self.inFlight[asked, default: 0] -= 1 }
+        replica.asks = nil
+        if let owed = replica.journal {
+            // Its next life, or another process of the host, has the lock then.
+            self.schedule(self.upTo(.seconds(1)), .inherit(owed, from: replica.boot))
+            replica.journal = nil
+        } else {
+            if replica.inHand != nil { self.isLossExcused = true }
+            self.ended.insert(replica.boot)
+        }
         replica.inHand = nil
         replica.life += 1
         replica.boot = .random()
         replica.sight = nil
         replica.watch = ClaimWatch()
         self.schedule(.seconds(1) + self.upTo(.seconds(5)), .deliver(.begin, to: index, life: replica.life))
+    }
+
+    /// The journal of a boot that has ended is taken over.
+    private mutating func inherit(_ owed: AccountRecord, from boot: BootID) {
+        self.ended.insert(boot)
+        let entry = JournalEntry(account: alice, record: owed)
+        guard entry.isOwed(to: self.stored?.record) else { return }
+        _ = self.land(owed, self.stored?.version)
     }
 
     // MARK: - Chance and time

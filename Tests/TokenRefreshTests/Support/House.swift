@@ -12,6 +12,9 @@ struct House: Sendable {
     let vault: AccountVault
     let log = HeardLog()
     let kills = ScriptedKills()
+    /// What its replicas know of boots that have ended, and where they keep what the store does not take.
+    var witness: (any BootWitness)?
+    var journal: (any SuccessJournal)?
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -65,6 +68,8 @@ struct House: Sendable {
             vault: self.vault,
             kills: self.kills,
             boot: .random(),
+            witness: self.witness,
+            journal: self.journal,
             limits: limits,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,

@@ -21,6 +21,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var held: [CheckedContinuation<Void, Never>] = []
         var revoked: [String] = []
         var revocation = RevocationVerdict.revoked
+        var whileRevoking: (@Sendable () -> Void)?
     }
 
     let binding: EndpointBinding
@@ -109,8 +110,14 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         return verdict
     }
 
+    /// Calls `body` whenever a token is being revoked.
+    func whileRevoking(_ body: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.whileRevoking = body }
+    }
+
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        self.state.withLock { state in
+        self.state.withLock { $0.whileRevoking }?()
+        return self.state.withLock { state in
             state.revoked.append(token.text)
             return state.revocation
         }

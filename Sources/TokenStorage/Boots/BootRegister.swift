@@ -1,0 +1,117 @@
+internal import FoundationEssentials
+package import LocalFiles
+package import TokenModel
+
+/// This start of the program, known to the others on this host by a lock that it holds to its end; and what it knows of
+/// those others.
+///
+/// A boot that is found dead has its journal taken over first: only then is it told to be dead, so that nobody spends a
+/// refresh token anew whose successor stands in that journal. Its file stays for an hour after that, so that the other
+/// processes on this host find it dead too; then its claims, if any are left, are waited out like those of another host.
+///
+/// Works on a thread of its own.
+package actor BootRegister: BootWitness, SuccessJournal {
+    private let executor = BlockingExecutor(label: "martlet.boots")
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe self.executor.asUnownedSerialExecutor()
+    }
+
+    private let files: BootFiles
+    private let store: OpenedStore
+    /// `nil` after ``close()``.
+    private var own: BootLock?
+    private let boot: BootID
+    private var journal: JournalFile?
+    private var dead: Set<BootID> = []
+
+    /// How long a dead boot's file stays, in seconds.
+    private static let burialTime = 3_600
+
+    /// Begins a boot: locks its file, and makes its journal where one is wanted.
+    ///
+    /// - Parameter hasJournal: whether what the store does not take is kept on the disk.
+    /// - Throws: where there can be no lock. A journal that can't be made is gone without, see ``hasJournal``.
+    package init(
+        _ boot: BootID,
+        in stateDirectory: String,
+        _ store: OpenedStore,
+        hasJournal: Bool
+    ) throws(SystemCallError) {
+        let files = BootFiles(stateDirectory: stateDirectory, storeID: store.storeID)
+        let path = files.journalPath(of: boot)
+        self.files = files
+        self.store = store
+        self.boot = boot
+        self.own = try files.begin(boot)
+        self.journal = hasJournal ? try? JournalFile(making: path, store.journalSeal(of: boot)) : nil
+    }
+
+    /// Whether what the store does not take can be kept on the disk.
+    package var hasJournal: Bool { self.journal != nil }
+
+    package func isDead(_ boot: BootID) async -> Bool {
+        guard boot != self.boot else { return false }
+        if !self.dead.contains(boot) { _ = await self.inherit(from: boot) }
+        return self.dead.contains(boot)
+    }
+
+    /// Looks for boots that have ended, and takes their journals over.
+    package func inheritAll() async -> Inheritance {
+        var sum = Inheritance()
+        for boot in self.files.all() where boot != self.boot {
+            if let inherited = await self.inherit(from: boot) { sum = sum + inherited }
+        }
+        return sum
+    }
+
+    package func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? {
+        self.journal?.keep(JournalEntry(account: account, record: record))
+    }
+
+    package func release(_ place: JournalPlace) async {
+        self.journal?.release(place)
+    }
+
+    /// Ends the boot in order: where nothing is left in its journal, nothing of it stays on the disk.
+    package func close() {
+        if self.journal?.isEmpty != false {
+            self.journal?.remove()
+            self.own?.remove()
+        }
+        self.journal = nil
+        self.own = nil
+    }
+
+    /// - Returns: `nil` where `boot` can't be told dead.
+    private func inherit(from boot: BootID) async -> Inheritance? {
+        guard let lock = self.files.seize(boot) else { return nil }
+        let now = Int(Date.now.timeIntervalSince1970)
+        guard lock.isOfStore else {
+            // Whoever uses that store takes it over; where there is nothing to take, the file goes.
+            if !self.files.hasJournal(boot), lock.isOlder(than: Self.burialTime, at: now) { lock.remove() }
+            return nil
+        }
+        let path = self.files.journalPath(of: boot)
+        var sum = Inheritance()
+        do throws(SystemCallError) {
+            let entries = try JournalFile.entries(at: path, self.store.journalSeal(of: boot))
+            sum = await self.store.accounts.inherit(entries)
+            if sum.left == 0 { try PrivateDirectory.remove(path) }
+        } catch {
+            return nil
+        }
+        guard sum.left == 0 else { return sum }
+        if self.dead.insert(boot).inserted { sum.boots = 1 }
+        lock.bury()
+        if lock.isOlder(than: Self.burialTime, at: now) { lock.remove() }
+        // The lock is held up to here, whatever was waited for.
+        withExtendedLifetime(lock) {}
+        return sum
+    }
+}
+
+extension OpenedStore {
+    fileprivate func journalSeal(of boot: BootID) -> JournalSeal {
+        JournalSeal(boot, keyRing: self.keyRing, storeID: self.storeID)
+    }
+}

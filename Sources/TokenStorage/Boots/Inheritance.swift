@@ -1,0 +1,58 @@
+internal import TokenModel
+
+/// What was done with the journals of boots that have ended.
+package struct Inheritance: Equatable, Sendable {
+    /// Boots that were found to have ended, and were not known to.
+    package var boots = 0
+    /// Successes that the store has now.
+    package var committed = 0
+    /// Entries that the store was not owed any more.
+    package var dropped = 0
+    /// Entries that stay in their journals, since the store does not take them or does not open the account's record.
+    package var left = 0
+
+    package init() {}
+
+    static func + (left: Inheritance, right: Inheritance) -> Inheritance {
+        var sum = left
+        sum.boots += right.boots
+        sum.committed += right.committed
+        sum.dropped += right.dropped
+        sum.left += right.left
+        return sum
+    }
+}
+
+extension AccountVault {
+    /// Commits what a boot that has ended still owed to the store.
+    func inherit(_ entries: [JournalEntry]) async -> Inheritance {
+        var sum = Inheritance()
+        for entry in entries {
+            switch await self.inherit(entry) {
+            case true?: sum.committed += 1
+            case false?: sum.dropped += 1
+            case nil: sum.left += 1
+            }
+        }
+        return sum
+    }
+
+    /// - Returns: whether it was committed; `nil` where the store can't say, or takes nothing.
+    private func inherit(_ entry: JournalEntry) async -> Bool? {
+        for _ in 0..<Self.mostTries {
+            do throws(StoreError) {
+                let stored = try await self.read(entry.account)
+                // A write whose answer was lost may stand.
+                if stored?.record == entry.record { return true }
+                guard entry.isOwed(to: stored?.record) else { return false }
+                _ = try await self.write(entry.record, for: entry.account, expecting: stored?.version)
+                return true
+            } catch {
+                guard error.code == .conflict else { return nil }
+            }
+        }
+        return nil
+    }
+
+    private static var mostTries: Int { 8 }
+}

@@ -1,0 +1,71 @@
+internal import Glibc
+internal import LocalFiles
+internal import TokenModel
+
+/// A boot's journal on the disk: sealed entries, each at blocks of its own.
+final class JournalFile {
+    private let file: OpenFile
+    private let path: String
+    private let seal: JournalSeal
+    private var blocks = JournalBlocks()
+
+    /// Makes the journal of a boot that begins, all of its room taken.
+    init(making path: String, _ seal: JournalSeal) throws(SystemCallError) {
+        let file = try OpenFile(opening: path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+        do throws(SystemCallError) {
+            try file.allocate(JournalBlocks.fileSize)
+            try file.synchronize()
+            try WholeFile.synchronize(directory: WholeFile.directory(of: path))
+        } catch {
+            try? PrivateDirectory.remove(path)
+            throw error
+        }
+        self.file = file
+        self.path = path
+        self.seal = seal
+    }
+
+    var isEmpty: Bool { self.blocks.isEmpty }
+
+    /// Writes an entry; it would survive a loss of power when this returns.
+    ///
+    /// - Returns: `nil` where it can't be written, or there is no room.
+    func keep(_ entry: JournalEntry) -> JournalPlace? {
+        let plaintext = entry.encoded()
+        guard let place = self.blocks.take(bytes: JournalSeal.count(of: plaintext)) else { return nil }
+        do {
+            let frame = try self.seal.frame(of: plaintext, at: place.blocks.lowerBound)
+            try self.file.write(frame, at: place.blocks.lowerBound * JournalBlocks.blockSize)
+            try self.file.synchronize()
+            return place
+        } catch {
+            self.release(place)
+            return nil
+        }
+    }
+
+    /// Overwrites an entry. What the disk keeps of it for a while is not owed to the store any more.
+    func release(_ place: JournalPlace) {
+        let zeroes = [UInt8](repeating: 0, count: place.blocks.count * JournalBlocks.blockSize)
+        try? self.file.write(zeroes, at: place.blocks.lowerBound * JournalBlocks.blockSize)
+        self.blocks.give(back: place)
+    }
+
+    /// Takes the file's name away.
+    func remove() { try? PrivateDirectory.remove(self.path) }
+
+    /// The entries that a boot which has ended left; what is torn is passed over.
+    static func entries(at path: String, _ seal: JournalSeal) throws(SystemCallError) -> [JournalEntry] {
+        do throws(SystemCallError) {
+            let file = try OpenFile(opening: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+            let ownership = try file.ownership()
+            guard ownership.isRegular, ownership.owner == geteuid() else {
+                throw SystemCallError(EPERM, "\(path) is not a file of this user's")
+            }
+            return seal.entries(in: try file.read(limit: JournalBlocks.fileSize))
+        } catch {
+            guard error.isMissing else { throw error }
+            return []
+        }
+    }
+}

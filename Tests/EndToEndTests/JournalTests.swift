@@ -1,0 +1,92 @@
+import Foundation
+import Glibc
+import TestKit
+import Testing
+
+/// A store that goes away between the claim and the commit.
+@Suite struct JournalTests {
+    /// A gateway whose provider has just rotated a refresh token, and whose store is away. The caller has been served.
+    private func gatewayInTrouble(in house: Household) async throws -> Gateway {
+        let gateway = try await house.gatewayAboutToRefresh(
+            "",
+            faults: #"[{"on":"token","times":1,"delay_answer":"1s"}]"#
+        )
+        let asked = Task { try await gateway.status() }
+        try await eventually("the provider to rotate") {
+            try await house.mock.stats().refresh_token_uses["alice"] == [1]
+        }
+        try house.directory.move("state/tokens.db", to: "state/aside.db")
+        #expect(try await asked.value == "200")
+        #expect(gateway.program.complaints.contains("new tokens stand in the journal"))
+        return gateway
+    }
+
+    private func expectNothingLost(_ house: Household, by next: Gateway) async throws {
+        #expect(try await next.status() == "200")
+        #expect(try await house.mock.stats().token_requests.ok == 1)
+        try await house.mock.expire()
+        #expect(try await next.status() == "200")
+        let stats = try await house.mock.stats()
+        #expect(stats.refresh_token_uses["alice"] == [1, 1])
+        #expect(stats.reuse_detections == 0)
+    }
+
+    @Test func `I13_I19_a success that the store never took outlives kill -9`() async throws {
+        let house = try await Household(grace: "0s")
+        let first = try await self.gatewayInTrouble(in: house)
+        first.program.signal(SIGKILL)
+        _ = try await first.program.ended()
+        try house.directory.move("state/aside.db", to: "state/tokens.db")
+
+        let second = try await house.gateway()
+
+        #expect(second.program.complaints.contains("new tokens were in the journals of earlier starts"))
+        try await self.expectNothingLost(house, by: second)
+    }
+
+    @Test func `a stop does not wait for a store that is away, once the journal has what it owes`() async throws {
+        let house = try await Household(grace: "0s")
+        let first = try await self.gatewayInTrouble(in: house)
+        let start = ContinuousClock.now
+        first.program.signal(SIGTERM)
+        #expect(try await first.program.ended().exitCode == 0)
+        #expect(start.duration(to: .now) < .seconds(20))
+        try house.directory.move("state/aside.db", to: "state/tokens.db")
+
+        try await self.expectNothingLost(house, by: try await house.gateway())
+    }
+
+    @Test func `a gateway whose store comes back commits, and leaves no journal when it stops`() async throws {
+        let house = try await Household(grace: "0s")
+        let gateway = try await self.gatewayInTrouble(in: house)
+        try house.directory.move("state/aside.db", to: "state/tokens.db")
+
+        try await eventually("the commit") { gateway.program.complaints.contains("an account was refreshed") }
+        gateway.program.signal(SIGTERM)
+        #expect(try await gateway.program.ended().exitCode == 0)
+
+        for name in ["boots", "journal"] {
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: house.directory.path(of: "state/\(name)")).isEmpty,
+                "\(name)"
+            )
+        }
+        try await self.expectNothingLost(house, by: try await house.gateway())
+    }
+
+    @Test func `a second gateway on the same host serves what the journal of a killed one holds`() async throws {
+        let house = try await Household(grace: "0s")
+        let second = try await house.gateway()
+        let first = try await self.gatewayInTrouble(in: house)
+        first.program.signal(SIGKILL)
+        _ = try await first.program.ended()
+        try house.directory.move("state/aside.db", to: "state/tokens.db")
+
+        // It meets the claim, and takes the journal over before it would break it.
+        try await second.serves()
+
+        let stats = try await house.mock.stats()
+        #expect(stats.refresh_token_uses["alice"] == [1])
+        #expect(stats.reuse_detections == 0)
+    }
+}

@@ -1,0 +1,45 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// What an operator does while another configuration comes into force.
+@Suite struct AccountChangesWhileReloadingTests {
+    private let house = House()
+    private let endpoint = ScriptedTokenEndpoint()
+    private let other = ScriptedTokenEndpoint(clientID: "another-app")
+
+    @Test func `what takes the place of forgotten tokens is bound as the configuration says by then`() async throws {
+        try await self.house.put(.valid())
+        let (endpoint, other) = (self.endpoint, self.other)
+
+        try await self.house.withReplica(endpoint) { replica in
+            endpoint.whileRevoking {
+                replica.engine.follow([AccountPlan(account: alice, provider: acme, endpoint: other)], waiters: 10)
+            }
+
+            #expect(try await replica.engine.forget(alice).count == 2)
+        }
+
+        let record = try await self.house.record()
+        #expect(record?.tokens == nil)
+        #expect(record?.binding.clientID == "another-app")
+        #expect(endpoint.revoked == ["rt-0", "at-0"])
+        #expect(other.revoked.isEmpty)
+    }
+
+    @Test func `tokens of an account that is taken out while they are revoked are forgotten all the same`() async throws
+    {
+        try await self.house.put(.valid())
+        let endpoint = self.endpoint
+
+        try await self.house.withReplica(endpoint) { replica in
+            endpoint.whileRevoking { replica.engine.follow([], waiters: 10) }
+
+            #expect(try await replica.engine.forget(alice).count == 2)
+        }
+
+        #expect(try await self.house.record()?.tokens == nil)
+    }
+}

@@ -1,0 +1,115 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// What a host's disk adds to the store: a journal, and the knowledge of who has ended.
+@Suite struct LocalRemainsTests {
+    private let journal = ListedJournal()
+
+    @Test func `I13_callers are served from the journal while the store takes nothing, and it is emptied after`()
+        async throws
+    {
+        var house = House()
+        house.journal = self.journal
+        let (inHouse, endpoint, journal) = (house, ScriptedTokenEndpoint(), self.journal)
+        try await house.put(.expired())
+        endpoint.hold()
+
+        try await house.withReplica(endpoint) { replica in
+            let first = replica.ask()
+            try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
+            inHouse.store.become(.full)
+            endpoint.release()
+
+            #expect(await first.value.generation == Generation(2))
+            #expect(journal.kept.map(\.generation) == [Generation(2)])
+            #expect(try await inHouse.record()?.generation == Generation(1))
+            #expect(await replica.ask().value.generation == Generation(2))
+
+            inHouse.store.become(.none)
+            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
+                try await inHouse.record()?.generation == Generation(2) && journal.kept.isEmpty
+            }
+        }
+        #expect(self.journal.asked == 1)
+        #expect(endpoint.spent == ["rt-0"])
+    }
+
+    @Test func `I13_nobody is served a token that neither store nor journal takes`() async throws {
+        var house = House()
+        house.journal = self.journal
+        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        self.journal.spoil()
+        try await house.put(.expired())
+        endpoint.hold()
+
+        try await house.withReplica(endpoint) { replica in
+            let asked = replica.ask()
+            try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
+            inHouse.store.become(.full)
+            endpoint.release()
+            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "some tries") {
+                inHouse.store.refusedWrites >= 5
+            }
+
+            #expect(replica.events.isEmpty)
+            inHouse.store.become(.none)
+            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
+                try await inHouse.record()?.generation == Generation(2)
+            }
+            #expect(await asked.value.generation == Generation(2))
+        }
+    }
+
+    @Test func `I19_what stands in the journal alone stays there when the process is stopped`() async throws {
+        var house = House()
+        house.journal = self.journal
+        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        try await house.put(.expired())
+        endpoint.hold()
+
+        try await house.withReplica(endpoint) { replica in
+            let asked = replica.ask()
+            try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
+            inHouse.store.become(.full)
+            endpoint.release()
+            _ = await asked.value
+            replica.engine.stop()
+        }
+
+        #expect(self.journal.kept.map(\.tokens?.refreshToken) == [Secret("rt-1")])
+        #expect(endpoint.revoked.isEmpty)
+    }
+
+    @Test func `the claim of a boot that has ended is not waited out`() async throws {
+        var house = House()
+        house.witness = ListedWitness(dead: [FlightBench.others.boot])
+        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        try await house.put(.expired().with { $0.claim = FlightBench.others })
+
+        try await house.withReplica(endpoint) { replica in
+            #expect(await replica.ask().value.generation == Generation(2))
+        }
+
+        #expect(inHouse.clock.now == Moment.start.boot)
+    }
+
+    @Test func `the claim of a boot of which nothing is known is waited out`() async throws {
+        var house = House()
+        house.witness = ListedWitness(dead: [BootID("some other")])
+        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        try await house.put(.expired().with { $0.claim = FlightBench.others })
+
+        try await house.withReplica(endpoint) { replica in
+            let asked = replica.ask()
+            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the claim to lapse") {
+                !endpoint.spent.isEmpty
+            }
+            #expect(await asked.value.generation == Generation(2))
+        }
+
+        #expect(Moment.start.boot.duration(to: inHouse.clock.now) >= .seconds(12))
+    }
+}

@@ -1,0 +1,91 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// The claim of a boot that has ended for certain.
+@Suite struct FlightDeadHolderTests {
+    private static let claimed = AccountRecord.expired().with { $0.claim = FlightBench.others }
+
+    private static func bench(_ record: AccountRecord, _ verdicts: [TokenVerdict]) -> FlightBench {
+        var bench = FlightBench(record, verdicts)
+        bench.deadBoots = [FlightBench.others.boot]
+        return bench
+    }
+
+    @Test func `it is broken at once, and its refresh token used once more`() {
+        var bench = Self.bench(Self.claimed, [.success(.sample())])
+        var claimed: AccountRecord?
+        bench.interfere = { bench, step, _ in if step == "redeem" { claimed = bench.stored?.record } }
+
+        #expect(bench.fly().result == .committed)
+
+        #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit"])
+        #expect(bench.spent == ["rt-0"])
+        #expect(claimed?.claim?.id == FlightBench.claim)
+        #expect(claimed?.trouble?.spent == .maybe)
+    }
+
+    @Test func `what it asked counts as ambiguous: an answer that never came is not asked for a third time`() {
+        var bench = Self.bench(Self.claimed, [.ambiguous(.timedOut), .success(.sample())])
+
+        #expect(bench.fly().result == .failed(.any(.refreshFailed)))
+
+        #expect(bench.spent == ["rt-0"])
+        #expect(bench.stored?.record.trouble?.spent == .maybe)
+        #expect(bench.stored?.record.claim == nil)
+    }
+
+    @Test func `where it held the one more use itself, the next comes after a backoff`() {
+        var bench = Self.bench(Self.claimed.with { $0.trouble = .sample(spent: .maybe) }, [.success(.sample())])
+
+        #expect(bench.fly().result == .failed(.any(.refreshFailed)))
+
+        #expect(bench.spent.isEmpty)
+        #expect(bench.stored?.record.claim == nil)
+        #expect((bench.stored?.record.trouble?.retryIn ?? .zero) > .zero)
+    }
+
+    @Test func `it stands while the access token is good`() {
+        var bench = Self.bench(.valid().with { $0.claim = FlightBench.others }, [.success(.sample())])
+        bench.demand = .forced
+
+        #expect(bench.fly().result == .failed(.any(.refreshFailed)))
+
+        #expect(bench.spent.isEmpty)
+        #expect(bench.stored?.record.claim == FlightBench.others)
+    }
+
+    @Test func `it is broken for a good access token that an upstream refused`() {
+        let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
+        var bench = Self.bench(record, [.success(.sample())])
+        bench.demand = Demand(refused: record.mark)
+
+        #expect(bench.fly().result == .committed)
+    }
+
+    @Test func `a boot that dies while its claim is waited for is waited for no longer`() {
+        var bench = FlightBench(Self.claimed, [.success(.sample())])
+        bench.interfere = { bench, step, number in
+            if step == "pause", number > 4 { bench.deadBoots = [FlightBench.others.boot] }
+        }
+
+        #expect(bench.fly().result == .committed)
+
+        #expect(Moment.start.boot.duration(to: bench.now.boot) <= .seconds(2))
+    }
+
+    @Test func `of a claim that another has put there since nothing is known`() {
+        var bench = Self.bench(Self.claimed, [.success(.sample())])
+        let another = AccountRecord.Claim(boot: BootID("third"), id: ClaimID("new"), standsFor: .seconds(12))
+        bench.interfere = { bench, step, number in
+            if step == "claim", number == 2 { bench.change { $0.claim = another } }
+            if step == "pause" { bench.put(.valid(generation: 2)) }
+        }
+
+        #expect(bench.fly().result == .settled)
+
+        #expect(bench.spent.isEmpty)
+    }
+}

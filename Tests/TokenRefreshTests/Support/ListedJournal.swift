@@ -1,0 +1,41 @@
+import Synchronization
+import TokenModel
+import TokenStorage
+
+/// A journal in memory that a test can spoil.
+final class ListedJournal: SuccessJournal {
+    private struct State {
+        var isWritable = true
+        var kept: [JournalPlace: AccountRecord] = [:]
+        var asked = 0
+    }
+
+    private let state = Mutex(State())
+
+    var kept: [AccountRecord] { self.state.withLock { Array($0.kept.values) } }
+    /// How often something was to be kept.
+    var asked: Int { self.state.withLock { $0.asked } }
+
+    func spoil() { self.state.withLock { $0.isWritable = false } }
+
+    func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? {
+        self.state.withLock { state in
+            state.asked += 1
+            guard state.isWritable else { return nil }
+            let place = JournalPlace(blocks: state.asked..<state.asked + 1)
+            state.kept[place] = record
+            return place
+        }
+    }
+
+    func release(_ place: JournalPlace) async {
+        self.state.withLock { $0.kept[place] = nil }
+    }
+}
+
+/// Knows the boots that it was told of.
+struct ListedWitness: BootWitness {
+    let dead: Set<BootID>
+
+    func isDead(_ boot: BootID) async -> Bool { self.dead.contains(boot) }
+}

@@ -1,0 +1,69 @@
+import Glibc
+import TestKit
+import Testing
+import TokenStorage
+import TokenStorageSQLite
+
+/// Whose file a database may be.
+struct SQLiteTokenStoreOwnershipTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    private func open() async throws {
+        try await SQLiteTokenStore.open(at: self.directory.path(of: "store.db")).close()
+    }
+
+    @Test func `a database behind a symbolic link is refused, and what it points to is left alone`() async throws {
+        try await self.open()
+        try self.directory.move("store.db", to: "real.db")
+        try self.link("real.db", as: "store.db")
+        try self.directory.setMode(0o644, of: "real.db")
+
+        let error = await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
+
+        #expect(error?.message.contains("symbolic link") == true)
+        #expect(try self.directory.mode(of: "real.db") == 0o644)
+    }
+
+    @Test func `a link that points nowhere is refused, and nothing is made there`() async throws {
+        try self.link("nowhere.db", as: "store.db")
+
+        await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
+
+        #expect(self.directory.bytes(of: "nowhere.db") == nil)
+    }
+
+    @Test(arguments: ["-wal", "-shm"])
+    func `a companion behind a symbolic link is refused`(suffix: String) async throws {
+        try await self.open()
+        try self.directory.write([], to: "elsewhere")
+        try self.link("elsewhere", as: "store.db\(suffix)")
+
+        await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
+    }
+
+    /// Root alone can give files away.
+    @Test(.enabled(if: geteuid() == 0))
+    func `a database of root's is taken by root, and one of another user's is not`() async throws {
+        try await self.open()
+        try await self.open()
+        try #require(unsafe chown(self.directory.path(of: "store.db"), 12_345, 12_345) == 0)
+
+        let error = await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
+
+        #expect(error?.message.contains("another user") == true)
+    }
+
+    @Test func `a pipe is no database, and is not waited for`() async throws {
+        try self.directory.makePipe("store.db")
+
+        await #expect(throws: StoreError(.unreachable, "")) { try await self.open() }
+    }
+
+    private func link(_ name: String, as link: String) throws {
+        try #require(unsafe symlink(self.directory.path(of: name), self.directory.path(of: link)) == 0)
+    }
+}

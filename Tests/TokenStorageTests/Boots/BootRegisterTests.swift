@@ -1,0 +1,233 @@
+import Glibc
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Several boots in one `state_dir`. One whose register is gone without ``BootRegister/close()`` has been killed, as far as
+/// the others can tell: the kernel has its lock back.
+@Suite struct BootRegisterTests {
+    private let directory: TemporaryDirectory
+    private let keyRing = KeyRing(current: .random())
+    private let alice = AccountID("alice")
+    private let success = AccountRecord.sample(grant: "g", generation: 2)
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    private func open(_ store: any TokenStore = MemoryTokenStore()) async throws -> OpenedStore {
+        try await OpenedStore.open(store, keys: GivenKeyRing(self.keyRing, name: "test"))
+    }
+
+    private func begin(
+        _ store: OpenedStore,
+        as boot: BootID = .random(),
+        hasJournal: Bool = true
+    ) throws -> BootRegister {
+        try BootRegister(boot, in: self.directory.path, store, hasJournal: hasJournal)
+    }
+
+    /// A boot that keeps `records` and is killed.
+    private func killed(_ store: OpenedStore, keeping records: AccountRecord...) async throws -> BootID {
+        let boot = BootID.random()
+        do {
+            let register = try self.begin(store, as: boot)
+            for record in records { #expect(await register.keep(record, for: self.alice) != nil) }
+        }
+        try await self.waitForLock(of: boot)
+        return boot
+    }
+
+    /// Waits until the last who holds a killed boot's register has let go of it.
+    private func waitForLock(of boot: BootID) async throws {
+        let path = self.directory.path(of: "boots/\(boot)")
+        try await eventually("its lock to go") {
+            let file = unsafe Glibc.open(path, O_RDONLY)
+            defer { close(file) }
+            return flock(file, LOCK_EX | LOCK_NB) == 0
+        }
+    }
+
+    @Test func `a boot that runs is not told dead, and one that was killed is`() async throws {
+        let store = try await self.open()
+        let dead = try await self.killed(store)
+        let lives = BootID.random()
+        let other = try self.begin(store, as: lives)
+        let register = try self.begin(store)
+
+        #expect(await register.isDead(dead))
+        #expect(await !register.isDead(lives))
+        #expect(await other.isDead(dead))
+        await other.close()
+    }
+
+    @Test func `of its own boot, of one without a file and of what is no boot at all nothing is inferred`() async throws
+    {
+        let store = try await self.open()
+        let boot = BootID.random()
+        let register = try self.begin(store, as: boot)
+        try self.directory.write([], to: "elsewhere")
+
+        #expect(await !register.isDead(boot))
+        #expect(await !register.isDead(.random()))
+        #expect(await !register.isDead(BootID("../elsewhere")))
+        #expect(await !register.isDead(BootID("")))
+    }
+
+    @Test func `a link or another kind of file in place of a boot's proves nothing`() async throws {
+        let store = try await self.open()
+        let register = try self.begin(store)
+        let (linked, pipe) = (BootID.random(), BootID.random())
+        try self.directory.write([], to: "elsewhere")
+        try #require(
+            unsafe symlink(self.directory.path(of: "elsewhere"), self.directory.path(of: "boots/\(linked)")) == 0
+        )
+        try self.directory.makePipe("boots/\(pipe)")
+
+        #expect(await !register.isDead(linked))
+        #expect(await !register.isDead(pipe))
+    }
+
+    @Test func `only the owner can read what is there`() async throws {
+        let boot = BootID.random()
+        let register = try self.begin(try await self.open(), as: boot)
+
+        for name in ["boots", "journal"] { #expect(try self.directory.mode(of: name) == 0o700, "\(name)") }
+        for name in ["boots/\(boot)", "journal/\(boot)"] {
+            #expect(try self.directory.mode(of: name) == 0o600, "\(name)")
+        }
+        await register.close()
+    }
+
+    @Test func `a boot that ends in order leaves nothing`() async throws {
+        let boot = BootID.random()
+        let register = try self.begin(try await self.open(), as: boot)
+        let place = try #require(await register.keep(self.success, for: self.alice))
+        await register.release(place)
+
+        await register.close()
+
+        #expect(self.directory.bytes(of: "boots/\(boot)") == nil)
+        #expect(self.directory.bytes(of: "journal/\(boot)") == nil)
+    }
+
+    @Test func `I19_a success in the journal of a killed boot is committed by the next, once`() async throws {
+        let store = try await self.open()
+        let spent = AccountRecord.sample(grant: "g", generation: 1)
+        _ = try await store.accounts.write(spent, for: self.alice, expecting: nil)
+        let dead = try await self.killed(store, keeping: self.success)
+        let register = try self.begin(store)
+
+        let first = await register.inheritAll()
+        let second = await register.inheritAll()
+
+        #expect([first.boots, first.committed, first.dropped, first.left] == [1, 1, 0, 0])
+        #expect(second == Inheritance())
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
+    }
+
+    @Test func `a success that ended in order but was owed is committed by the next boot`() async throws {
+        let store = try await self.open()
+        let boot = BootID.random()
+        let first = try self.begin(store, as: boot)
+        _ = await first.keep(self.success, for: self.alice)
+        await first.close()
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        #expect(inherited.committed == 1)
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+    }
+
+    @Test func `a success that the account has outgrown is dropped`() async throws {
+        let store = try await self.open()
+        let later = AccountRecord.sample(grant: "g", generation: 3)
+        _ = try await store.accounts.write(later, for: self.alice, expecting: nil)
+        _ = try await self.killed(store, keeping: self.success)
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        #expect([inherited.committed, inherited.dropped] == [0, 1])
+        #expect(try await store.accounts.read(self.alice)?.record == later)
+    }
+
+    @Test func `a released success is not committed`() async throws {
+        let store = try await self.open()
+        let boot = BootID.random()
+        do {
+            let register = try self.begin(store, as: boot)
+            let place = try #require(await register.keep(self.success, for: self.alice))
+            await register.release(place)
+        }
+        try await self.waitForLock(of: boot)
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        #expect([inherited.boots, inherited.committed, inherited.dropped] == [1, 0, 0])
+        #expect(try await store.accounts.read(self.alice) == nil)
+    }
+
+    @Test func `a boot is not told dead while the store does not take what it left`() async throws {
+        let faulty = UnwritableTokenStore()
+        let store = try await self.open(faulty)
+        let dead = try await self.killed(store, keeping: self.success)
+        let register = try self.begin(store)
+        faulty.isFull = true
+
+        #expect(await !register.isDead(dead))
+        #expect(await register.inheritAll().left == 1)
+        faulty.isFull = false
+
+        #expect(await register.isDead(dead))
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+    }
+
+    @Test func `a dead boot's file stays for an hour, so that every process of the host finds it dead`() async throws {
+        let store = try await self.open()
+        let dead = try await self.killed(store)
+        let (first, second) = (try self.begin(store), try self.begin(store))
+
+        #expect(await first.inheritAll().boots == 1)
+        #expect(await second.inheritAll().boots == 1)
+        #expect(self.directory.bytes(of: "boots/\(dead)") != nil)
+        let longAgo = timeval(tv_sec: time(nil) - 3_700, tv_usec: 0)
+        try #require(unsafe utimes(self.directory.path(of: "boots/\(dead)"), [longAgo, longAgo]) == 0)
+        _ = await first.inheritAll()
+
+        #expect(self.directory.bytes(of: "boots/\(dead)") == nil)
+        #expect(await first.isDead(dead))
+    }
+
+    @Test func `without room for a journal a boot begins all the same, and keeps nothing`() async throws {
+        let register = try self.begin(try await self.open(), hasJournal: false)
+
+        #expect(await !register.hasJournal)
+        #expect(await register.keep(self.success, for: self.alice) == nil)
+    }
+
+    @Test func `what is released makes room for what comes next`() async throws {
+        let register = try self.begin(try await self.open())
+        var places: [JournalPlace] = []
+        for _ in 0..<3 {
+            if let place = await register.keep(self.success, for: self.alice) { places.append(place) }
+        }
+        try #require(Set(places).count == 3)
+
+        await register.release(places[1])
+
+        #expect(await register.keep(self.success, for: self.alice) == places[1])
+    }
+
+    @Test func `a boot of another store is left alone, with its journal`() async throws {
+        let (store, another) = (try await self.open(), try await self.open())
+        let dead = try await self.killed(another, keeping: self.success)
+        let register = try self.begin(store)
+
+        #expect(await register.inheritAll() == Inheritance())
+        #expect(await !register.isDead(dead))
+
+        #expect(try await self.begin(another).inheritAll().committed == 1)
+    }
+}
