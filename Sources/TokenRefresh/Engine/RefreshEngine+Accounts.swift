@@ -64,7 +64,7 @@ extension RefreshEngine {
         for account: AccountID
     ) async throws(AccountChangeError) {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
-        guard plan.grant == .refreshToken else { throw .minted(account) }
+        guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
         guard TokenSyntax.isRefreshToken(refreshToken), accessToken.map(TokenSyntax.isAccessToken) != false else {
             throw AccountChangeError(
                 .invalidTokens,
@@ -236,10 +236,10 @@ extension AccountChangeError {
         AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
     }
 
-    fileprivate static func minted(_ account: AccountID) -> AccountChangeError {
+    fileprivate static func minted(_ account: AccountID, by grant: AccountGrant) -> AccountChangeError {
         AccountChangeError(
             .minted,
-            "account \(account) has the grant client_credentials: its tokens are minted when they are needed, not imported"
+            "account \(account) has the grant \(grant.rawValue): its tokens are minted when they are needed, not imported"
         )
     }
 }

@@ -29,7 +29,7 @@ extension RefreshEngine {
     private func follow(_ plan: AccountPlan, now: BootInstant, _ state: inout State) -> [Desk.Served] {
         let landing =
             state.desks[plan.account]?
-            .follow(binding: plan.binding, mints: plan.grant == .clientCredentials, now: now) ?? Desk.Landing()
+            .follow(binding: plan.binding, mints: plan.grant.mints, now: now) ?? Desk.Landing()
         if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan) }
         state.waiters -= landing.served.count
         if let event = landing.event { self.relay.post(event) }
@@ -53,6 +53,6 @@ extension RefreshEngine {
 extension AccountDesk {
     /// The desk of an account that is new here.
     init(_ plan: AccountPlan) {
-        self.init(account: plan.account, binding: plan.binding, mints: plan.grant == .clientCredentials)
+        self.init(account: plan.account, binding: plan.binding, mints: plan.grant.mints)
     }
 }

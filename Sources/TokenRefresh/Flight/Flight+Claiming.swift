@@ -181,9 +181,15 @@ extension Flight {
         if let stored, stored.binding == self.plan.binding { record = stored }
         record.claim = nil
         let isSame = self.basis?.record.mark == record.mark
+        var refreshToken = self.plan.signsIn ? record.tokens?.refreshToken : nil
+        if let basis = self.basis, isSame, basis.refreshToken == nil, refreshToken != nil {
+            // It was found dead in this flight, and what says so could not be written yet.
+            record.tokens?.refreshToken = nil
+            refreshToken = nil
+        }
         return Basis(
             record: record,
-            refreshToken: nil,
+            refreshToken: refreshToken,
             spent: .no,
             isLastUse: isSame && self.basis?.isLastUse == true
         )

@@ -114,6 +114,10 @@ package struct Flight: ~Copyable {
     var lateStarts = 0
     var storeFailures = 0
     var uses = 0
+    /// Which of the client's proofs the next exchange shows, of ``FlightPlan/proofs``.
+    package internal(set) var proof = 0
+    /// What the provider said to the first proof that it refused without saying that it refuses the client.
+    var refusal: VerdictReason?
     var lesson = ProviderHold.Lesson.nothing
     var setback: Setback?
 

@@ -31,7 +31,7 @@ enum Assembly {
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
         let keeper = EndpointKeeper()
         do throws(CommandFailure) {
-            let providers = try ProviderRoster(settings.providers, keeper: keeper, logger: logger)
+            let providers = try ProviderRoster(settings, keeper: keeper, logger: logger)
             let gateway = try await Self.assemble(
                 settings,
                 store,
