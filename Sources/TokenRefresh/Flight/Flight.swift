@@ -8,8 +8,8 @@ package import TokenStorage
 ///     read ──▶ judge ──good, or nothing helps──▶ end
 ///               │ ▲ └──another's claim──▶ pause ──▶ read …            (until it goes, or has lapsed)
 ///               ▼ │conflict
-///              claim ◀─────────────────────────┐ time short, or the one second try
-///               ▼                              │
+///              claim ◀─────────────────────────┐ time short, the one second try, another proof of the client,
+///               ▼                              │ or a sign-in for a dead refresh token
 ///             redeem ──no tokens──▶ write back, claim gone ──▶ end
 ///               │  └────dead──▶ read ──still ours──▶ write back ──▶ end
 ///               ▼ success         └──another generation──▶ judge
