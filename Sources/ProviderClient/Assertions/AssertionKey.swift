@@ -60,7 +60,8 @@ package struct AssertionKey: Sendable {
         }
     }
 
-    /// The key's own lines: `openssl` writes the curve's parameters before an EC key, others a certificate behind it.
+    /// The key's own lines, as the library takes them: in a copy that nobody overwrites, made once for each reading of the
+    /// configuration. `openssl` writes the curve's parameters before an EC key, others a certificate behind it.
     private static func block(of pem: Secret) -> String? {
         let text = pem.withUnredacted { pem in String(decoding: pem.indices.map { pem[$0] }, as: UTF8.self) }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingSuffix(while: \.isWhitespace) }
