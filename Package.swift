@@ -34,6 +34,7 @@ func tests(of name: String, using dependencies: [Target.Dependency] = []) -> Tar
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let database: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
@@ -85,7 +86,10 @@ let package = Package(
         room("OAuth", uses: ["JSONText", "TokenModel"]),
         room(
             "ProviderClient",
-            uses: ["OAuth", "TokenModel", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix, nioSSL]
+            uses: [
+                "LocalFiles", "OAuth", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1,
+                nioPosix, nioSSL,
+            ]
         ),
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
@@ -146,7 +150,12 @@ let package = Package(
         tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "Listening", using: [nioCore, nioPosix]),
         tests(of: "OAuth", using: ["TokenModel"]),
-        tests(of: "ProviderClient", using: ["OAuth", "TestKit", "TokenModel", logging, nioCore, nioPosix, nioSSL]),
+        tests(
+            of: "ProviderClient",
+            using: [
+                "OAuth", "TestKit", "TokenModel", crypto, cryptoExtras, logging, nioCore, nioPosix, nioSSL,
+            ]
+        ),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
         tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
         tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
@@ -161,7 +170,7 @@ let package = Package(
                 nioEmbedded, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
-        tests(of: "Settings", using: ["JSONText", "LocalFiles", "TestKit", "TokenModel"]),
+        tests(of: "Settings", using: ["JSONText", "LocalFiles", "OAuth", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",
             using: [

@@ -2,7 +2,6 @@ package import Logging
 package import NIOCore
 internal import NIOSSL
 package import OAuth
-internal import Synchronization
 package import TokenModel
 
 /// A provider over HTTP.
@@ -20,16 +19,15 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     private let settings: ProviderSettings
     private let connector: ProviderConnector
     private let metadata: MetadataSource
+    private let prover: ClientProver
+    private let clock: ProviderClock
     private let classifier: AnswerClassifier
     private let now: @Sendable () -> WallTime
     private let logger: Logger
-    /// Whether the provider's clock was told to be off, so that it is told once.
-    private let clockIsOff = Mutex(false)
 
     /// - Parameters:
     ///   - group: The event loops its connections live on.
-    ///   - now: The wall clock; only for expiries that a provider gives as a date.
-    /// - Throws: ``ProviderSettingsError/Code/trustRootsUnreadable``
+    ///   - now: The wall clock; only for expiries that a provider gives as a date, and for what assertions say.
     package init(
         _ settings: ProviderSettings,
         on group: any EventLoopGroup,
@@ -38,82 +36,151 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     ) throws(ProviderSettingsError) {
         var logger = logger
         logger[metadataKey: "provider.name"] = "\(settings.name)"
-        let connector = ProviderConnector(
+        let connector = try ProviderConnector(
             on: group,
             timeout: settings.timeout,
-            trustRoots: try Self.certificates(settings.trustRoots)
+            trustRoots: try Self.certificates(settings.trustRoots),
+            identity: settings.identity
         )
         self.binding = settings.binding
         self.timeout = settings.timeout
         self.settings = settings
         self.connector = connector
         self.metadata = MetadataSource(settings, over: connector, logger: logger)
+        self.prover = ClientProver(settings.client)
+        self.clock = ProviderClock(logger: logger)
         self.classifier = AnswerClassifier(rules: settings.rules)
         self.now = now
         self.logger = logger
     }
+
+    /// The client's proofs by number, in the order to try them.
+    package var proofOrder: [Int] { self.prover.order }
 
     package func redeem(
         _ refreshToken: Secret,
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        let request = FormRequest.refresh(
-            refreshToken,
-            scopes: scopes,
-            parameters: self.settings.tokenParameters,
-            client: self.settings.client
-        )
-        return await self.ask(request, "token endpoint was asked to refresh", mayStillSend) { $0 }
+        await self.redeem(refreshToken, scopes: scopes, proof: nil, mayStillSend: mayStillSend)
+    }
+
+    /// - Parameter proof: one of ``proofOrder``; `nil`: the first of them.
+    package func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        proof: Int?,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        let parameters = self.settings.tokenParameters
+        return await self.ask("token endpoint was asked to refresh", proof, mayStillSend) { client, _, _ in
+            .refresh(refreshToken, scopes: scopes, parameters: parameters, client: client)
+        } meaning: {
+            $0
+        }
     }
 
     package func mint(
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        let request = FormRequest.clientCredentials(
-            scopes: scopes,
-            parameters: self.settings.tokenParameters,
-            client: self.settings.client
-        )
-        return await self.ask(request, "token endpoint was asked to mint", mayStillSend) { $0.ofMint }
+        await self.mint(.clientCredentials, scopes: scopes, proof: nil, mayStillSend: mayStillSend)
     }
 
+    /// - Parameter proof: one of ``proofOrder``; `nil`: the first of them.
+    package func mint(
+        _ grant: MintGrant,
+        scopes: [String],
+        proof: Int?,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        let parameters = self.settings.tokenParameters
+        return await self.ask("token endpoint was asked to mint", proof, mayStillSend) { client, endpoint, now in
+            switch grant {
+            case .clientCredentials:
+                .clientCredentials(scopes: scopes, parameters: parameters, client: client)
+            case .password(let username, let password):
+                .password(password, of: username, scopes: scopes, parameters: parameters, client: client)
+            case .jwtBearer(let assertion):
+                assertion.sign(for: endpoint, scopes: scopes, now: now).map {
+                    FormRequest.jwtBearer($0, scopes: scopes, parameters: parameters, client: client)
+                }
+            }
+        } meaning: {
+            $0.ofMint
+        }
+    }
+
+    /// - Parameter makeRequest: called when it is known where it goes, with what is signed for it alone; `nil` where it could
+    ///   not be signed.
     private func ask(
-        _ request: FormRequest,
         _ message: Logger.Message,
+        _ proof: Int?,
         _ mayStillSend: @escaping @Sendable () -> Bool,
+        makeRequest: (ClientRegistration, ProviderURL, WallTime) -> FormRequest?,
         meaning: (TokenVerdict) -> TokenVerdict
     ) async -> TokenVerdict {
         guard let endpoint = try? await self.metadata.tokenEndpoint() else { return .notSent(.discoveryFailed) }
+        let proof = proof ?? self.prover.order[0]
+        let signedAt = self.clock.corrected(self.now())
+        guard let client = self.prover.registration(proof, at: endpoint, now: signedAt),
+            let request = makeRequest(client, endpoint, signedAt)
+        else {
+            self.logger.error("an assertion could not be signed, and nothing was sent")
+            return .notSent(.signingFailed)
+        }
         let outcome = await self.connector.post(request, to: endpoint, mayStillSend: mayStillSend)
         let now = self.now()
         let verdict = meaning(self.classifier.tokenVerdict(on: outcome, now: now))
 
         if case .success = verdict {
+            if self.prover.worked(proof) {
+                self.logger.notice(
+                    "a provider takes another of the client's secrets than before",
+                    metadata: ["client.proof": "\(proof + 1)"]
+                )
+            }
             self.log(message, outcome, verdict.name, verdict.reason)
         } else {
-            self.log("token endpoint gave no tokens", at: .warning, of: endpoint, outcome, verdict.name, verdict.reason)
+            self.log(
+                "token endpoint gave no tokens",
+                at: .warning,
+                of: endpoint,
+                shown: proof,
+                outcome,
+                verdict.name,
+                verdict.reason
+            )
         }
-        self.watchClock(outcome, now: now)
+        self.clock.learn(from: outcome, now: now)
         if outcome.hintsThatEndpointMoved { self.metadata.forget() }
         return verdict
     }
 
     package func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
         let endpoint: ProviderURL
+        var audience: ProviderURL
         do throws(MetadataSource.Unavailable) {
             guard let named = try await self.metadata.revocationEndpoint() else { return .unsupported }
-            endpoint = named
+            (endpoint, audience) = (named, named)
+            // Where proofs are signed it is for the one that they always name.
+            if self.prover.namesTokenEndpoint { audience = try await self.metadata.tokenEndpoint() }
         } catch {
             return .unreachable(.discoveryFailed)
         }
-        let request = FormRequest.revocation(of: token, kind: kind, client: self.settings.client)
-        let outcome = await self.connector.post(request, to: endpoint, mayStillSend: { true })
-        let verdict = self.classifier.revocationVerdict(on: outcome)
+        var verdict = RevocationVerdict.unreachable(.signingFailed)
+        // A revocation spends nothing: whichever proof is taken will do.
+        for proof in self.prover.order {
+            let now = self.clock.corrected(self.now())
+            guard let client = self.prover.registration(proof, at: audience, now: now) else { return verdict }
+            let request = FormRequest.revocation(of: token, kind: kind, client: client)
+            let outcome = await self.connector.post(request, to: endpoint, mayStillSend: { true })
+            verdict = self.classifier.revocationVerdict(on: outcome)
 
-        self.log("revocation endpoint was asked to revoke", outcome, verdict.name, verdict.reason)
-        if outcome.hintsThatEndpointMoved { self.metadata.forget() }
+            self.log("revocation endpoint was asked to revoke", outcome, verdict.name, verdict.reason)
+            if outcome.hintsThatEndpointMoved { self.metadata.forget() }
+            guard case .refused = verdict else { return verdict }
+        }
         return verdict
     }
 
@@ -137,6 +204,7 @@ extension HTTPTokenEndpoint {
         _ message: Logger.Message,
         at level: Logger.Level = .debug,
         of endpoint: ProviderURL? = nil,
+        shown proof: Int? = nil,
         _ outcome: ExchangeOutcome,
         _ verdict: String,
         _ reason: VerdictReason?
@@ -144,28 +212,13 @@ extension HTTPTokenEndpoint {
         var facts: Logger.Metadata = ["verdict": "\(verdict)"]
         if let account = ExchangeSubject.account.get() { facts["account.name"] = "\(account)" }
         if let endpoint { facts["url.full"] = "\(endpoint.withoutQuery)" }
+        if let proof, self.prover.hasChoice { facts["client.proof"] = "\(proof + 1)" }
         if let reason { facts["reason"] = "\(reason)" }
         if case .answered(let answer) = outcome {
             facts["http.status"] = "\(answer.status)"
             facts["http.length"] = "\(answer.body.count)"
         }
         self.logger.log(level: level, message, metadata: facts)
-    }
-
-    /// Says once when the provider's clock and ours part by more than a minute, and again after they had agreed.
-    private func watchClock(_ outcome: ExchangeOutcome, now: WallTime) {
-        guard case .answered(let answer) = outcome, let date = answer.date else { return }
-        let difference = now.duration(to: date)
-        let isOff = abs(difference.components.seconds) > 60
-        let wasOff = self.clockIsOff.withLock { clockIsOff in
-            defer { clockIsOff = isOff }
-            return clockIsOff
-        }
-        guard isOff, !wasOff else { return }
-        self.logger.warning(
-            "provider's clock differs from ours by over a minute: one of them is wrong",
-            metadata: ["clock.difference_seconds": "\(difference.components.seconds)"]
-        )
     }
 }
 

@@ -14,6 +14,11 @@ package protocol TokenEndpoint: Sendable {
     /// The longest an exchange lasts, connecting included; at most 10 s.
     var timeout: Duration { get }
 
+    /// This endpoint once for each thing that its client may prove itself by, in the order to try them: first what worked
+    /// last. Never empty. Where the provider refuses the client with one, the next may be asked at once: a client that
+    /// was refused has spent nothing.
+    var proofs: [any TokenEndpoint] { get }
+
     /// Redeems a refresh token for new tokens (RFC 6749 §6), once: no retry happens inside.
     ///
     /// - Parameters:
@@ -36,4 +41,9 @@ package protocol TokenEndpoint: Sendable {
 
     /// Asks the provider to revoke a token (RFC 7009 §2.1), once.
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict
+}
+
+extension TokenEndpoint {
+    /// A client with one proof.
+    package var proofs: [any TokenEndpoint] { [self] }
 }

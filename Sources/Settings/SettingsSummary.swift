@@ -68,20 +68,15 @@ package struct SettingsSummary: Sendable {
             provider.tokenEndpoint.map { "tokens from \($0)" },
             provider.revocationEndpoint.map { "revocation at \($0)" },
         ]
-        let secret =
-            switch provider.clientSecret?.origin {
-            case .file(let path)?: ", secret from file \(path)"
-            case .variable(let name)?: ", secret from environment variable \(name)"
-            case nil: ""
-            }
         return [
             "\(provider.id): " + endpoints.compactMap { $0 }.joined(separator: ", "),
-            "  client \(provider.clientID), authentication \(provider.clientAuthentication.rawValue)\(secret)",
+            "  client \(provider.clientID), authentication \(provider.clientAuthentication.rawValue)"
+                + Self.proof(of: provider),
             "  timeout \(Quantity.text(provider.timeout)), default lifetime \(Quantity.text(provider.defaultLifetime))"
                 + (provider.certificateAuthorities.map { ", trusts only the roots in \($0)" } ?? "")
                 + (provider.allowsCleartext ? ", cleartext allowed" : ""),
             Self.refreshes(of: provider),
-        ]
+        ] + Self.preset(of: provider)
     }
 
     /// When the provider's tokens are refreshed, and what goes into each token request.
@@ -90,11 +85,6 @@ package struct SettingsSummary: Sendable {
         let parameters = provider.tokenParameters.keys.sorted().joined(separator: " ")
         return "  refresh \(mode), kept alive after \(Quantity.text(provider.keepAlive)) without use"
             + (parameters.isEmpty ? "" : ", token requests carry \(parameters)")
-    }
-
-    private static func line(_ account: AccountSettings) -> String {
-        let scopes = account.scopes.isEmpty ? "" : ", scopes \(account.scopes.joined(separator: " "))"
-        return "\(account.id): \(account.grant.rawValue) at \(account.provider)\(scopes)"
     }
 
     private static func line(_ caller: CallerSettings) -> String {

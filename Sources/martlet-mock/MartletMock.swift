@@ -11,7 +11,8 @@ struct MartletMock: AsyncParsableCommand {
         commandName: "martlet-mock",
         abstract: "A scriptable OAuth provider and an API that wants its tokens, in one process.",
         discussion: """
-            Everything is in memory. The client is mock-client, its secret mock-secret.
+            Everything is in memory. The client is mock-client, its secret mock-secret; everybody's password is
+            mock-password.
 
             EXAMPLE
               martlet-mock --port 9090 --rotate --reuse-detection &

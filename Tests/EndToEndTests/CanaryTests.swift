@@ -87,6 +87,60 @@ import Testing
         #expect(scan.findings == [])
     }
 
+    @Test func `nothing leaks of what the gateway proves itself and signs in by`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        var scan = CanaryScan()
+        let secrets = [
+            "first-secret": "canary-first-client-secret", "second-secret": "canary-second-client-secret",
+            "name": "canary-owner-name", "password": "canary-owner-password", "key.pem": TestCertificates.clientKey,
+        ]
+        for (file, secret) in secrets {
+            try directory.write(Array(secret.utf8), to: file)
+            try directory.setMode(0o600, of: file)
+            scan.add(
+                "what stands in \(file)",
+                String(secret.split(separator: "\n").dropLast().last ?? Substring(secret))
+            )
+        }
+        let owner = "password, username: { file: name }, password: { file: password }"
+        let key = "private_key: { file: key.pem, algorithm: ES256 }"
+        // The mock knows none of these clients: each is refused, and the log says all there is to say.
+        let ways: [(secret: String, settings: String, grant: String)] = [
+            ("[{ file: first-secret }, { file: second-secret }]", "client_auth: client_secret_post", owner),
+            ("{ file: first-secret }", "client_auth: private_key_jwt\n    \(key)", owner),
+            (
+                "{ file: first-secret }", "client_auth: client_secret_basic",
+                "jwt-bearer, assertion: { issuer: me, \(key) }"
+            ),
+        ]
+        for way in ways {
+            let gateway = try await Gateway(
+                mock,
+                settings: way.settings,
+                secret: way.secret,
+                grant: way.grant,
+                in: directory
+            )
+            scan.look(at: try await gateway.curl("echo", ["-i"]), in: "an answer")
+            let refresh = try await gateway.martlet("accounts", "refresh", "alice")
+            #expect(refresh.exitCode == 1)
+            scan.look(at: refresh.output + refresh.errors, in: "accounts refresh")
+            let check = try await Program.run("martlet", ["check"], in: directory)
+            #expect(check.exitCode == 0, "\(check.errors)")
+            scan.look(at: check.output + check.errors, in: "check")
+            gateway.program.signal(15)
+            let ended = try await gateway.program.ended()
+            #expect(ended.errors.contains("token endpoint gave no tokens"))
+            // Every assertion of an ES256 key begins so.
+            #expect(!(ended.errors + refresh.errors).contains("eyJhbGciOiJFUzI1NiIs"))
+            scan.look(at: ended.output + ended.errors, in: "the log")
+        }
+        try scan.look(into: directory.path(of: "state"))
+        #expect(scan.findings == [])
+        #expect(try await mock.stats().token_requests.invalid_client >= ways.count)
+    }
+
     @Test(arguments: ["log", "database", "answer"])
     func `a planted leak is found`(place: String) throws {
         let directory = try TemporaryDirectory()

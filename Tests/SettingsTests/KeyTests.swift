@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "preset: github", "private_key: {}", "refresh_rate: {}",
+        "refresh_rate: {}"
     ])
     func `neither is a documented key of a provider`(line: String) {
         let name = line.prefix { $0 != ":" }

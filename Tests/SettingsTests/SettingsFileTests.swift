@@ -15,7 +15,7 @@ import TokenModel
 
             let settings = try SettingsFile.load(path: path, variables: ["HOME": "/home/me"])
 
-            #expect(settings.providers.first?.clientSecret?.value == Secret("canary"))
+            #expect(settings.providers.first?.clientSecrets.first?.value == Secret("canary"))
             #expect(settings.providers.first?.certificateAuthorities == directory + "/roots.pem")
             #expect(settings.stateDirectory == "/home/me/.local/state/martlet")
         }

@@ -2,4 +2,6 @@
 package enum ClientRegistration {
     package static let id = "mock-client"
     package static let secret = "mock-secret"
+    /// Of every account that signs in.
+    package static let password = "mock-password"
 }

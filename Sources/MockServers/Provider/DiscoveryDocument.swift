@@ -9,7 +9,8 @@ struct DiscoveryDocument: Encodable {
     let jwks_uri: String
     let response_types_supported = ["code"]
     let grant_types_supported = [
-        "authorization_code", "refresh_token", "client_credentials", "urn:ietf:params:oauth:grant-type:device_code",
+        "authorization_code", "refresh_token", "client_credentials", "password",
+        "urn:ietf:params:oauth:grant-type:device_code",
     ]
     let token_endpoint_auth_methods_supported = ["client_secret_basic", "client_secret_post"]
     let revocation_endpoint_auth_methods_supported = ["client_secret_basic", "client_secret_post"]

@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import TokenModel
 
-/// `POST /oauth/token`: refresh, authorization code, client credentials and device code grants.
+/// `POST /oauth/token`: refresh, authorization code, client credentials, password and device code grants.
 struct TokenEndpoint {
     let service: MockService
 
@@ -71,6 +71,8 @@ struct TokenEndpoint {
                 at: now,
                 mint: mint
             ).tokens
+        case "password":
+            return try self.signIn(form, issuer: issuer, at: now, in: &state)
         case "urn:ietf:params:oauth:grant-type:device_code":
             let request = try state.deviceCodes.poll(try form.require("device_code"), at: now)
             return try state.ledger.open(
@@ -84,6 +86,26 @@ struct TokenEndpoint {
         default:
             throw GrantRefusal(.unsupportedGrantType, "this provider does not know the grant_type")
         }
+    }
+
+    private func signIn(
+        _ form: FormBody,
+        issuer: String,
+        at now: Moment,
+        in state: inout MockState
+    ) throws(GrantRefusal) -> IssuedTokens {
+        let username = try form.require("username")
+        guard try form.require("password") == ClientRegistration.password else {
+            throw GrantRefusal(.invalidGrant, "the password is wrong")
+        }
+        return try state.ledger.open(
+            account: username,
+            scope: form["scope"],
+            refreshable: true,
+            issuer: issuer,
+            at: now,
+            mint: self.service.mint
+        ).tokens
     }
 
     private func redeemCode(

@@ -63,9 +63,14 @@ package struct AnswerClassifier: Sendable {
     }
 }
 
+extension VerdictReason {
+    /// Whether it is the word of a provider that took the client, and says no to the grant it presented.
+    package var saysGrantIsDead: Bool { AnswerClassifier.deadGrant.contains(self.rawValue) }
+}
+
 /// Codes with a meaning of their own, of RFC 6749 §5.2 and of providers that have others.
 extension AnswerClassifier {
-    private static let deadGrant: Set<String> = [
+    fileprivate static let deadGrant: Set<String> = [
         "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "token_revoked",
     ]
     private static let clientRefused: Set<String> = ["invalid_client", "incorrect_client_credentials"]

@@ -8,6 +8,10 @@ package struct ClientRegistration: Equatable, Sendable {
         case clientSecretBasic(Secret)
         /// Identifier and secret in the form.
         case clientSecretPost(Secret)
+        /// A JWT that the client has signed for this one request, in the form (RFC 7523 §2.2).
+        case clientAssertion(Secret)
+        /// The identifier in the form; the proof is the certificate that the connection was made with (RFC 8705 §2.1).
+        case tlsClientAuth
         /// A public client: the identifier alone, in the form (RFC 6749 §3.2.1).
         case none
     }
@@ -46,7 +50,11 @@ extension ClientRegistration {
         case .clientSecretPost(let secret):
             form.add("client_id", self.clientID)
             form.add("client_secret", secret)
-        case .none:
+        case .clientAssertion(let assertion):
+            form.add("client_id", self.clientID)
+            form.add("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+            form.add("client_assertion", assertion)
+        case .tlsClientAuth, .none:
             form.add("client_id", self.clientID)
         }
     }

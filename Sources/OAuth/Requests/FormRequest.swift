@@ -32,22 +32,6 @@ extension FormRequest {
         return FormRequest(authorization: client.authorization, form: form.finish())
     }
 
-    /// Asks for an access token in the client's own name (RFC 6749 §4.4.2).
-    ///
-    /// - Parameter scopes: Empty leaves the parameter out: what the provider grants by itself.
-    package static func clientCredentials(
-        scopes: [String],
-        parameters: TokenParameters,
-        client: ClientRegistration
-    ) -> FormRequest {
-        var form = FormEncoding()
-        form.add("grant_type", "client_credentials")
-        if !scopes.isEmpty { form.add("scope", scopes.joined(separator: " ")) }
-        client.addCredentials(to: &form)
-        for parameter in parameters.pairs { form.add(parameter.name, parameter.value) }
-        return FormRequest(authorization: client.authorization, form: form.finish())
-    }
-
     /// Asks to make a token invalid (RFC 7009 §2.1).
     package static func revocation(
         of token: Secret,

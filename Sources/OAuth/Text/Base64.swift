@@ -20,6 +20,18 @@ enum Base64 {
         return encoded
     }
 
+    /// With the URL-safe alphabet and without padding (§5), as in a JWT.
+    static func encodeURLSafe(_ bytes: [UInt8]) -> [UInt8] {
+        Self.encode(bytes).compactMap { digit -> UInt8? in
+            switch digit {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            case UInt8(ascii: "="): nil
+            default: digit
+            }
+        }
+    }
+
     /// With the URL-safe alphabet and without padding (§5), as in a JWT; `nil` for anything else.
     static func decodeURLSafe(_ bytes: Span<UInt8>, from start: Int, to stop: Int) -> [UInt8]? {
         guard (stop - start) % 4 != 1 else { return nil }

@@ -75,6 +75,8 @@ extension VerdictReason {
     package static let sendingTooLate = VerdictReason(ours: "sending_too_late")
     /// The provider's metadata (RFC 8414) can't be had, so that nobody knows where to send.
     package static let discoveryFailed = VerdictReason(ours: "discovery_failed")
+    /// The assertion that the request needs could not be signed.
+    package static let signingFailed = VerdictReason(ours: "signing_failed")
     /// The client was shut down.
     package static let shutDown = VerdictReason(ours: "shut_down")
 }

@@ -17,11 +17,17 @@ final class ProviderConnector: Sendable {
     private let client: HTTPClient
     private let timeout: TimeAmount
 
-    init(on group: any EventLoopGroup, timeout: Duration, trustRoots: [NIOSSLCertificate]) {
+    init(
+        on group: any EventLoopGroup,
+        timeout: Duration,
+        trustRoots: [NIOSSLCertificate],
+        identity: TLSIdentity? = nil
+    ) throws(ProviderSettingsError) {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.certificateVerification = .fullVerification
         if !trustRoots.isEmpty { tls.trustRoots = .certificates(trustRoots) }
+        try identity?.read(into: &tls)
 
         var pool = HTTPClient.Configuration.ConnectionPool()
         pool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionsPerHost

@@ -20,7 +20,7 @@ package struct ProviderSettings: Sendable {
     /// Where its endpoints come from.
     package var endpoints: Endpoints
     /// Martlet's registration there.
-    package var client: ClientRegistration
+    package var client: RegisteredClient
     /// Added to each token request.
     package var tokenParameters: TokenParameters
     /// For a whole exchange; held to between 1 ms and ``longestTimeout``.
@@ -29,17 +29,20 @@ package struct ProviderSettings: Sendable {
     package var rules: AnswerRules
     /// A PEM file of the only roots to trust; `nil`: the system's.
     package var trustRoots: String?
+    /// What the client shows a provider that asks who it is; `nil`: nothing.
+    package var identity: TLSIdentity?
     /// Takes `http` endpoints that the issuer names, on any host.
     package var allowCleartext: Bool
 
     package init(
         name: ProviderID,
         endpoints: Endpoints,
-        client: ClientRegistration,
+        client: RegisteredClient,
         tokenParameters: TokenParameters = .none,
         timeout: Duration = .seconds(8),
         rules: AnswerRules = AnswerRules(),
         trustRoots: String? = nil,
+        identity: TLSIdentity? = nil,
         allowCleartext: Bool = false
     ) {
         self.name = name
@@ -49,6 +52,7 @@ package struct ProviderSettings: Sendable {
         self.timeout = min(max(timeout, .milliseconds(1)), Self.longestTimeout)
         self.rules = rules
         self.trustRoots = trustRoots
+        self.identity = identity
         self.allowCleartext = allowCleartext
     }
 }

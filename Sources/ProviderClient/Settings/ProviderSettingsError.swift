@@ -4,6 +4,8 @@ package struct ProviderSettingsError: Error, Sendable {
     package enum Code: Sendable, CaseIterable {
         /// The file of additional trust roots can't be read, or holds no certificate.
         case trustRootsUnreadable
+        /// The certificate to be shown, or its key, can't be used.
+        case identityUnusable
     }
 
     /// Decides equality.

@@ -2,12 +2,10 @@ internal import TokenModel
 
 /// The keys of one account.
 enum AccountKey: String, Vocabulary {
-    case provider, grant, scopes
+    case provider, grant, scopes, username, password, assertion
 }
 
-extension AccountSettings.Grant: Vocabulary {
-    static let later = ["jwt-bearer", "password"]
-}
+extension AccountSettings.Grant: Vocabulary {}
 
 extension AccountSettings {
     /// Reads one account; `nil` if it has no provider.
@@ -15,8 +13,12 @@ extension AccountSettings {
     init?(_ name: String, _ place: Place, providers: [String]?) {
         place.checkName(name)
         guard let section = Section<AccountKey>(place) else { return nil }
+        // A grant that is wrong has had its fault: what would go with it gets no other.
+        let grant = section.has(.grant) ? section.read(.grant) { $0.choice(Grant.self) } : .refreshToken
         self.id = AccountID(name)
-        self.grant = section.read(.grant) { $0.choice(Grant.self) } ?? .refreshToken
+        self.grant = grant ?? .refreshToken
+        self.owner = Owner(section, of: grant)
+        self.assertion = Assertion(section, of: grant)
         self.scopes = section.read(.scopes) { place in place.items()?.compactMap { $0.scope() } } ?? []
         guard let provider = section.require(.provider, { $0.reference(to: "provider", among: providers) }) else {
             return nil

@@ -10,17 +10,29 @@ enum ClientSecretKey: String, Vocabulary {
 }
 
 extension ClientSecret {
+    /// More than are needed while one is changed, and few enough to be tried within one refresh.
+    static let mostOfOneClient = 4
+
+    /// Reads one secret, or a list of them; `nil` if one is wrong.
+    static func list(_ place: Place) -> [ClientSecret]? {
+        guard case .list = place.content else { return ClientSecret(place).map { [$0] } }
+        guard let items = place.items() else { return nil }
+        guard (1...Self.mostOfOneClient).contains(items.count) else {
+            place.fault("must name between 1 and \(Self.mostOfOneClient) secrets")
+            return nil
+        }
+        let secrets = items.compactMap { ClientSecret($0) }
+        return secrets.count == items.count ? secrets : nil
+    }
+
     /// Reads the secret from where the file says it is.
     init?(_ place: Place) {
         switch place.content {
-        case .list:
-            place.fault("a list of secrets is not supported yet")
-            return nil
         case .text:
             // What stands here may be the secret itself: none of it is shown.
             place.fault("a secret does not stand in this file; expected { file: PATH } or { env: NAME }")
             return nil
-        case .nothing, .mapping, .tagged: break
+        case .nothing, .mapping, .list, .tagged: break
         }
         guard let section = Section<ClientSecretKey>(place) else { return nil }
         switch (section[.file], section[.env]) {

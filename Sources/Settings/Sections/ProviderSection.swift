@@ -4,22 +4,19 @@ internal import TokenModel
 
 /// The keys of one provider.
 enum ProviderKey: String, Vocabulary {
-    case issuer, tls, timeout, refresh
+    case preset, issuer, tls, timeout, refresh
     case tokenEndpoint = "token_endpoint"
     case revocationEndpoint = "revocation_endpoint"
     case clientID = "client_id"
     case clientSecret = "client_secret"
     case clientAuthentication = "client_auth"
+    case privateKey = "private_key"
     case defaultLifetime = "default_lifetime"
     case tokenParameters = "token_params"
     case keepAlive = "keep_alive"
     case allowCleartext = "allow_cleartext"
 
-    static let later = ["preset", "private_key", "refresh_rate"]
-}
-
-extension ClientAuthentication: Vocabulary {
-    static let later = ["private_key_jwt", "tls_client_auth"]
+    static let later = ["refresh_rate"]
 }
 
 extension ProviderSettings.Refresh: Vocabulary {}
@@ -31,42 +28,37 @@ extension ProviderSettings {
         guard let section = Section<ProviderKey>(place) else { return nil }
         let allowsCleartext = section.allows(.allowCleartext)
         let endpoint = { (place: Place) in place.endpoint(allowsCleartext: allowsCleartext) }
-        let secret = section.read(.clientSecret) { ClientSecret($0) }
+        var preset = PresetFilling(section)
+        let client = ClientSection(section, &preset)
 
         self.id = ProviderID(name)
-        self.issuer = section.read(.issuer) { $0.issuer(allowsCleartext: allowsCleartext) }
-        self.tokenEndpoint = section.read(.tokenEndpoint, endpoint)
-        self.revocationEndpoint = section.read(.revocationEndpoint, endpoint)
-        if !section.has(.issuer), !section.has(.tokenEndpoint) {
-            section.missing("issuer or token_endpoint is missing")
-        }
-        self.clientSecret = secret
-        self.clientAuthentication = Self.clientAuthentication(section)
-        self.certificateAuthorities = section.section(.tls, of: ProviderTLSKey.self)
-            .read(.certificateAuthorities) { $0.certificates() }
+        let issuer = section.read(.issuer) { $0.issuer(allowsCleartext: allowsCleartext) }
+        self.issuer = issuer
+        let named = section.read(.tokenEndpoint, endpoint)
+        let namedRevocation = section.read(.revocationEndpoint, endpoint)
+        let filled = preset.endpoints(section)
+        self.tokenEndpoint = named ?? filled.token
+        self.revocationEndpoint = namedRevocation ?? filled.revocation
+        self.clientSecrets = client.secrets
+        self.privateKey = client.privateKey
+        self.assertionAudience =
+            client.assertionAudience ?? preset.audience(issuer, isNeeded: client.authentication == .privateKeyJWT)
+        self.clientAuthentication = client.authentication
+        self.identity = client.identity
+        self.certificateAuthorities = client.tls.read(.certificateAuthorities) { $0.certificates() }
         self.timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(10)) } ?? .seconds(8)
         self.defaultLifetime =
-            section.read(.defaultLifetime) { $0.duration(in: .seconds(1) ... .hours(24)) } ?? .hours(1)
+            section.read(.defaultLifetime) { $0.duration(in: .seconds(1) ... .hours(24)) }
+            ?? preset.fill(.defaultLifetime, of: section) { $0.defaultLifetime } ?? .hours(1)
         self.tokenParameters = section.read(.tokenParameters) { $0.tokenParameters() } ?? [:]
-        self.refresh = section.read(.refresh) { $0.choice(Refresh.self) } ?? .ahead
+        self.refresh =
+            section.read(.refresh) { $0.choice(Refresh.self) }
+            ?? preset.fill(.refresh, of: section) { $0.refreshKillsAccessToken ? Refresh.onExpiry : nil } ?? .ahead
         self.keepAlive = section.read(.keepAlive) { $0.duration(in: .seconds(60) ... .hours(8760)) } ?? .hours(24)
         self.allowsCleartext = allowsCleartext
+        self.preset = preset.settings
         guard let clientID = section.require(.clientID, { $0.text() }) else { return nil }
         self.clientID = clientID
-    }
-
-    /// What the file says, else what the secret's presence suggests.
-    private static func clientAuthentication(_ section: Section<ProviderKey>) -> ClientAuthentication {
-        let secret = section[.clientSecret]
-        guard let place = section[.clientAuthentication] else { return secret == nil ? .none : .basic }
-        guard let method = place.choice(ClientAuthentication.self) else { return .none }
-        switch method {
-        case .basic, .post:
-            if !section.has(.clientSecret) { place.fault("\(method.rawValue) needs a client_secret, which is missing") }
-        case .none:
-            secret?.warn("is never sent, because client_auth is none")
-        }
-        return method
     }
 }
 

@@ -4,8 +4,7 @@ internal import TokenModel
 /// The keys of a provider's `tls`.
 enum ProviderTLSKey: String, Vocabulary {
     case certificateAuthorities = "ca"
-
-    static let later = ["certificate", "key"]
+    case certificate, key
 }
 
 /// The keys of a route's `upstream_tls`.
@@ -23,14 +22,7 @@ enum ListenerTLSKey: String, Vocabulary {
 extension UpstreamTLSSettings {
     init(_ section: Section<UpstreamTLSKey>) {
         self.certificateAuthorities = section.read(.certificateAuthorities) { $0.certificates() }
-        let certificate = section.read(.certificate) { $0.certificates() }
-        let key = section.read(.key) { $0.privateKey() }
-        switch (section[.certificate], section[.key]) {
-        case (let place?, nil): place.fault("needs its key too")
-        case (nil, let place?): place.fault("needs its certificate too")
-        case (nil, nil), (_?, _?): break
-        }
-        self.identity = CertificateSettings(certificate, key, at: section[.key])
+        self.identity = CertificateSettings(optional: section[.certificate], section[.key])
     }
 }
 
@@ -47,6 +39,18 @@ extension ListenerTLSSettings {
 }
 
 extension CertificateSettings {
+    /// `nil` where neither is there, or where one will not do, which has had its fault.
+    init?(optional certificate: Place?, _ key: Place?) {
+        let certificateFile = certificate.flatMap { $0.certificates() }
+        let keyFile = key.flatMap { $0.privateKey() }
+        switch (certificate, key) {
+        case (let place?, nil): place.fault("needs its key too")
+        case (nil, let place?): place.fault("needs its certificate too")
+        case (nil, nil), (_?, _?): break
+        }
+        self.init(certificateFile, keyFile, at: key)
+    }
+
     /// `nil` without one of them, or where one will not do, which has had its fault.
     /// - Parameter place: the key's.
     fileprivate init?(_ certificate: String?, _ key: String?, at place: Place?) {

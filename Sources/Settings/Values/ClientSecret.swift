@@ -1,6 +1,6 @@
 package import TokenModel
 
-/// A client's secret, and where it came from.
+/// A secret that the gateway shows a provider, a client's or an account owner's, and where it came from.
 package struct ClientSecret: Equatable, Sendable {
     package enum Origin: Equatable, Sendable {
         /// The absolute path of a file.

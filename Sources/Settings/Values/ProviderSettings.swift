@@ -16,9 +16,16 @@ package struct ProviderSettings: Equatable, Sendable {
     package let tokenEndpoint: HTTPURL?
     package let revocationEndpoint: HTTPURL?
     package let clientID: String
-    /// Always there for ``ClientAuthentication/basic`` and ``ClientAuthentication/post``.
-    package let clientSecret: ClientSecret?
+    /// In the order to try them; never empty for ``ClientAuthentication/basic`` and ``ClientAuthentication/post``.
+    package let clientSecrets: [ClientSecret]
+    /// Always there for ``ClientAuthentication/privateKeyJWT``.
+    package let privateKey: SigningKeySettings?
+    /// Whom its assertions are for; `nil`: the token endpoint.
+    package let assertionAudience: String?
     package let clientAuthentication: ClientAuthentication
+    /// What the gateway shows a provider that asks for a certificate; always there for
+    /// ``ClientAuthentication/tlsClientAuth``.
+    package let identity: CertificateSettings?
     /// PEM file with the only roots to trust for this provider; `nil`: the system's.
     package let certificateAuthorities: String?
     /// For one whole exchange; at most 10 s.
@@ -32,4 +39,6 @@ package struct ProviderSettings: Equatable, Sendable {
     package let keepAlive: Duration
     /// Whether tokens may go unencrypted to a host that is not this one; also for endpoints that are discovered.
     package let allowsCleartext: Bool
+    /// Where the rest of this came from; `nil`: from the file and the defaults alone.
+    package let preset: PresetSettings?
 }

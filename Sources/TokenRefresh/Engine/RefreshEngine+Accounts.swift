@@ -64,7 +64,7 @@ extension RefreshEngine {
         for account: AccountID
     ) async throws(AccountChangeError) {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
-        guard plan.grant == .refreshToken else { throw .minted(account) }
+        guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
         guard TokenSyntax.isRefreshToken(refreshToken), accessToken.map(TokenSyntax.isAccessToken) != false else {
             throw AccountChangeError(
                 .invalidTokens,
@@ -76,7 +76,7 @@ extension RefreshEngine {
         let grant = GrantID.random()
         let rewrite = try await self.rewrite(account) { _, plan throws(AccountChangeError) in
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
-            guard plan.grant == .refreshToken else { throw .minted(account) }
+            guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
             let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
             return AccountRecord(
                 grant: grant,
@@ -284,10 +284,10 @@ extension AccountChangeError {
         )
     }
 
-    fileprivate static func minted(_ account: AccountID) -> AccountChangeError {
+    fileprivate static func minted(_ account: AccountID, by grant: AccountGrant) -> AccountChangeError {
         AccountChangeError(
             .minted,
-            "account \(account) has the grant client_credentials: its tokens are minted when they are needed, not imported"
+            "account \(account) has the grant \(grant.rawValue): its tokens are minted when they are needed, not imported"
         )
     }
 }

@@ -9,10 +9,14 @@ internal import TokenStorage
 extension RefreshEngine {
     func fly(_ plan: AccountPlan, _ demand: Demand) async {
         let account = plan.account
+        // In one order for the whole flight, whatever other flights learn meanwhile.
+        let proofs = plan.endpoint.proofs
         let flightPlan = FlightPlan(
             account: account,
             binding: plan.binding,
-            mints: plan.grant == .clientCredentials ? .random() : nil,
+            mints: plan.grant.mints ? .random() : nil,
+            signsIn: plan.grant == .password,
+            proofs: proofs.count,
             timeout: plan.endpoint.timeout,
             boot: self.boot,
             claim: .random(),
@@ -54,8 +58,9 @@ extension RefreshEngine {
                     action = flight.didWithdraw(reason)
                     continue
                 }
+                let endpoint = proofs[flight.proof]
                 let verdict = await ExchangeSubject.account.withValue(account) {
-                    await plan.endpoint.redeem(refreshToken, scopes: plan.scopes) {
+                    await endpoint.redeem(refreshToken, scopes: plan.scopes) {
                         self.mayStillSend(by: sendBy, for: plan)
                     }
                 }
@@ -65,8 +70,9 @@ extension RefreshEngine {
                     action = flight.didWithdraw(reason)
                     continue
                 }
+                let endpoint = proofs[flight.proof]
                 let verdict = await ExchangeSubject.account.withValue(account) {
-                    await plan.endpoint.mint(scopes: plan.scopes) { self.mayStillSend(by: sendBy, for: plan) }
+                    await endpoint.mint(scopes: plan.scopes) { self.mayStillSend(by: sendBy, for: plan) }
                 }
                 action = flight.didRedeem(verdict, now: self.timepiece.now)
             case .journal(let record):

@@ -29,7 +29,7 @@ extension RefreshEngine {
     private func follow(_ plan: AccountPlan, now: BootInstant, _ state: inout State) -> [Desk.Served] {
         let landing =
             state.desks[plan.account]?
-            .follow(binding: plan.binding, mints: plan.grant == .clientCredentials, now: now) ?? Desk.Landing()
+            .follow(binding: plan.binding, mints: plan.grant.mints, now: now) ?? Desk.Landing()
         if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan, state.epochs) }
         state.waiters -= landing.served.count
         if let event = landing.event { self.relay.post(event) }
@@ -56,7 +56,7 @@ extension AccountDesk {
         self.init(
             account: plan.account,
             binding: plan.binding,
-            mints: plan.grant == .clientCredentials,
+            mints: plan.grant.mints,
             epochs: epochs
         )
     }

@@ -195,9 +195,15 @@ extension Flight {
         }
         record.claim = nil
         let isSame = self.basis?.record.mark == record.mark
+        var refreshToken = self.plan.signsIn ? record.tokens?.refreshToken : nil
+        if let basis = self.basis, isSame, basis.refreshToken == nil, refreshToken != nil {
+            // It was found dead in this flight, and what says so could not be written yet.
+            record.tokens?.refreshToken = nil
+            refreshToken = nil
+        }
         return Basis(
             record: record,
-            refreshToken: nil,
+            refreshToken: refreshToken,
             spent: .no,
             isLastUse: isSame && self.basis?.isLastUse == true
         )

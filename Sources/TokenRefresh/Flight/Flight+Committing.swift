@@ -9,9 +9,9 @@ extension Flight {
         record.generation = record.generation.next
         record.stamp = max(record.stamp, self.epochs.last)
         record.tokens =
-            self.plan.mints == nil
+            basis.refreshToken != nil
             ? basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
-            : Self.minted(grant, after: basis.record.tokens, now: now)
+            : Self.minted(grant, after: basis.record.tokens, signsIn: self.plan.signsIn, now: now)
         record.claim = nil
         record.trouble = nil
         record.refreshedAt = now.wall
@@ -163,13 +163,20 @@ extension Flight {
         }
     }
 
-    /// A refresh token that is there from before, by another configuration, stays.
-    private static func minted(_ grant: TokenGrant, after old: TokenSet?, now: Moment) -> TokenSet {
+    /// A refresh token that is there from before, by another configuration, stays. One that comes along is of use only to
+    /// an account that signs in (RFC 6749 §4.4.3).
+    private static func minted(
+        _ grant: TokenGrant,
+        after old: TokenSet?,
+        signsIn: Bool,
+        now: Moment
+    ) -> TokenSet {
         TokenSet(
             accessToken: grant.accessToken,
-            refreshToken: old?.refreshToken,
+            refreshToken: signsIn ? grant.refreshToken : old?.refreshToken,
             receivedAt: now.wall,
             lifetime: grant.lifetime,
+            refreshLifetime: signsIn ? grant.refreshLifetime : nil,
             scopes: grant.scopes
         )
     }

@@ -8,6 +8,8 @@ extension Flight {
     package mutating func didRedeem(_ verdict: TokenVerdict, now: Moment) -> FlightAction {
         guard case .redeeming = self.state, var basis = self.basis else { return self.poison() }
         if case .notSent = verdict {} else { self.uses += 1 }
+        if let action = self.proveAgain(after: verdict) { return action }
+        if let action = self.signIn(after: verdict) { return action }
         switch self.plan.mints == nil ? verdict : verdict.ofMint {
         case .success(let grant):
             self.lesson = .accepted
@@ -18,6 +20,9 @@ extension Flight {
         case .dead(let reason):
             self.lesson = .accepted
             return self.read(for: .declareDead(reason))
+        case .config where self.refusal != nil:
+            // With another proof it was not the client that was refused.
+            return self.writeBack(.refused(self.refusal ?? .noKnownReason), now: now)
         case .config(let reason):
             self.lesson = .refused
             return self.writeBack(.config(reason), now: now)
@@ -49,7 +54,7 @@ extension Flight {
             self.mustRenew = true
             return self.read(for: .judge)
         case .refused(let reason):
-            return self.writeBack(.refused(reason), now: now)
+            return self.writeBack(.refused(self.refusal ?? reason), now: now)
         }
     }
 

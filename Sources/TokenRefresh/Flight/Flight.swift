@@ -8,8 +8,8 @@ package import TokenStorage
 ///     read ──▶ judge ──good, or nothing helps──▶ end
 ///               │ ▲ └──another's claim──▶ pause ──▶ read …            (until it goes, or has lapsed)
 ///               ▼ │conflict
-///              claim ◀─────────────────────────┐ time short, or the one second try
-///               ▼                              │
+///              claim ◀─────────────────────────┐ time short, the one second try, another proof of the client,
+///               ▼                              │ or a sign-in for a dead refresh token
 ///             redeem ──no tokens──▶ write back, claim gone ──▶ end
 ///               │  └────dead──▶ read ──still ours──▶ write back ──▶ end
 ///               ▼ success         └──another generation──▶ judge
@@ -124,6 +124,10 @@ package struct Flight: ~Copyable {
     var lateStarts = 0
     var storeFailures = 0
     var uses = 0
+    /// Which of the client's proofs the next exchange shows, of ``FlightPlan/proofs``.
+    package internal(set) var proof = 0
+    /// What the provider said to the first proof that it refused without saying that it refuses the client.
+    var refusal: VerdictReason?
     var lesson = ProviderHold.Lesson.nothing
     var setback: Setback?
 

@@ -9,6 +9,11 @@ package struct FlightPlan: Sendable {
     /// Where the tokens are minted: the grant that a first mint begins, drawn for this flight. `nil` where a refresh token
     /// is redeemed.
     package let mints: GrantID?
+    /// Whether a mint is a sign-in that may bring a refresh token, to be redeemed from then on: one more sign-in stands for
+    /// a dead one.
+    package let signsIn: Bool
+    /// How many things the client may prove itself by; at least one.
+    package let proofs: Int
     /// The longest an exchange with the provider lasts.
     package let timeout: Duration
     package let boot: BootID
@@ -24,6 +29,8 @@ package struct FlightPlan: Sendable {
         account: AccountID,
         binding: AccountRecord.Binding,
         mints: GrantID? = nil,
+        signsIn: Bool = false,
+        proofs: Int = 1,
         timeout: Duration,
         boot: BootID,
         claim: ClaimID,
@@ -34,6 +41,8 @@ package struct FlightPlan: Sendable {
         self.account = account
         self.binding = binding
         self.mints = mints
+        self.signsIn = signsIn && mints != nil
+        self.proofs = max(proofs, 1)
         self.timeout = timeout
         self.boot = boot
         self.claim = claim

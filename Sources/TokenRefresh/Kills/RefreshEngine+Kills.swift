@@ -39,7 +39,7 @@ extension RefreshEngine {
         }
         switch epochs.verdict(on: record, of: plan.account, at: plan.provider) {
         case .killed: return (.killed(plan.account), epochs)
-        case .dead where plan.grant == .refreshToken: return (.empty(plan.account), epochs)
+        case .dead where !plan.grant.mints: return (.empty(plan.account), epochs)
         case .live, .dead: return (nil, epochs)
         }
     }

@@ -33,7 +33,7 @@ enum Assembly {
         let keeper = EndpointKeeper()
         let register = await BootKeeper.begin(boot, settings, store.opened, logger: logger)
         do throws(CommandFailure) {
-            let providers = try ProviderRoster(settings.providers, keeper: keeper, logger: logger)
+            let providers = try ProviderRoster(settings, keeper: keeper, logger: logger)
             let gateway = try await Self.assemble(
                 settings,
                 store,

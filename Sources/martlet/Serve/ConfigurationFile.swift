@@ -1,3 +1,6 @@
+internal import LocalFiles
+internal import OAuth
+internal import ProviderClient
 internal import Proxy
 internal import Settings
 
@@ -11,12 +14,28 @@ enum ConfigurationFile {
                 switch question {
                 case .certificates(let path): try CertificateFiles.check(certificates: path)
                 case .key(let path): try CertificateFiles.check(key: path)
+                case .signingKey(let path, let algorithm): return Self.fault(of: path, algorithm)
                 case .pair(let pair): try CertificateFiles(certificate: pair.certificate, key: pair.key).check()
                 }
                 return nil
             } catch {
                 return error.message
             }
+        }
+    }
+
+    /// What keeps the key in a file from signing.
+    private static func fault(of path: String, _ algorithm: SigningAlgorithm) -> String? {
+        do throws(FileError) {
+            let pem = try SecretFile.read(path)
+            do throws(AssertionKeyError) {
+                _ = try AssertionKey(pem: pem, algorithm: algorithm, keyID: nil)
+                return nil
+            } catch {
+                return "\(path) \(error.message)"
+            }
+        } catch {
+            return "\(path) \(error.message)"
         }
     }
 }

@@ -14,7 +14,8 @@ final class Gateway: Sendable {
     /// - Parameters:
     ///   - provider: the provider's name.
     ///   - settings: more of its keys.
-    ///   - grant: how the account's tokens come about.
+    ///   - secret: the client's, where it comes from.
+    ///   - grant: how the account's tokens come about, and what goes with it.
     ///   - listener: where callers connect.
     ///   - route: more of the route's keys.
     ///   - more: lines at the end of the configuration.
@@ -23,6 +24,7 @@ final class Gateway: Sendable {
         _ mock: Mock,
         provider: String = "mock",
         settings: String = "timeout: 8s",
+        secret: String = "{ file: client-secret }",
         grant: String = "refresh_token",
         in directory: TemporaryDirectory,
         listener: String = "127.0.0.1:0",
@@ -35,6 +37,7 @@ final class Gateway: Sendable {
             mock.address,
             provider: provider,
             settings: settings,
+            secret: secret,
             grant: grant,
             in: directory,
             listener: listener,
@@ -52,6 +55,7 @@ final class Gateway: Sendable {
         _ mock: String,
         provider: String = "mock",
         settings: String = "timeout: 8s",
+        secret: String = "{ file: client-secret }",
         grant: String = "refresh_token",
         in directory: TemporaryDirectory,
         listener: String = "127.0.0.1:0",
@@ -70,7 +74,7 @@ final class Gateway: Sendable {
               \(provider):
                 issuer: \(mock)
                 client_id: mock-client
-                client_secret: { file: client-secret }
+                client_secret: \(secret)
                 \(settings)
             accounts:
               alice: { provider: \(provider), grant: \(grant) }

@@ -55,6 +55,7 @@ struct MockStats: Decodable {
     struct TokenRequests: Decodable {
         let ok: Int
         let invalid_grant: Int
+        let invalid_client: Int
     }
     struct APIRequests: Decodable {
         let ok: Int

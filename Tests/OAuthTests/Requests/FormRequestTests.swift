@@ -75,6 +75,46 @@ import TokenModel
         #expect(request.authorization == nil)
     }
 
+    @Test func `a client assertion and its type stand in the form, a certificate's client only by its id`() throws {
+        let type = "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
+        let signed = try Self.refresh(.clientAssertion(Secret("e.y.J")))
+        #expect(signed.authorization == nil)
+        #expect(
+            signed.form.text.hasSuffix("&client_id=my-app&client_assertion_type=\(type)&client_assertion=e.y.J")
+        )
+        #expect(try Self.refresh(.tlsClientAuth).form.text == (try Self.refresh(.none)).form.text)
+    }
+
+    @Test func `a sign-in carries name and password, and the client's own proof beside them`() throws {
+        let request = FormRequest.password(
+            Secret("p&w"),
+            of: Secret("me@acme.example"),
+            scopes: ["read"],
+            parameters: try TokenParameters(["audience": "a"]),
+            client: ClientRegistration(clientID: "my-app", authentication: .clientSecretPost(Secret("s")))
+        )
+        #expect(
+            request.form.text
+                == "grant_type=password&username=me%40acme.example&password=p%26w&scope=read"
+                + "&client_id=my-app&client_secret=s&audience=a"
+        )
+    }
+
+    @Test func `an assertion that is the grant needs no client beside it`() throws {
+        func request(_ authentication: ClientRegistration.Authentication) -> FormRequest {
+            .jwtBearer(
+                Secret("e.y.J"),
+                scopes: [],
+                parameters: .none,
+                client: ClientRegistration(clientID: "my-app", authentication: authentication)
+            )
+        }
+        let grant = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=e.y.J"
+        #expect(request(.none).form.text == grant)
+        #expect(request(.tlsClientAuth).form.text == grant + "&client_id=my-app")
+        #expect(request(.clientSecretBasic(Secret("s"))).authorization != nil)
+    }
+
     @Test func `a revocation names the token and its kind`() {
         let client = ClientRegistration(clientID: "my-app", authentication: .clientSecretPost(Secret("s")))
         let refresh = FormRequest.revocation(of: Secret("R 1"), kind: .refreshToken, client: client)

@@ -98,7 +98,7 @@ extension LoopbackTests {
                     ProviderSettings(
                         name: ProviderID("acme"),
                         endpoints: .named(metadata),
-                        client: client,
+                        client: RegisteredClient(client),
                         trustRoots: file
                     ),
                     on: MultiThreadedEventLoopGroup.singleton,

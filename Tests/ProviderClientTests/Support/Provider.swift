@@ -25,6 +25,8 @@ func withEndpoint(
     timeout: Duration = .seconds(5),
     trusting authority: String? = nil,
     revocationPath: String? = "/revoke",
+    as registered: RegisteredClient = RegisteredClient(client),
+    showing identity: TLSIdentity? = nil,
     log: HeardLog = HeardLog(),
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
@@ -32,13 +34,23 @@ func withEndpoint(
         tokenEndpoint: try ProviderURL("\(origin)/token"),
         revocationEndpoint: try revocationPath.map { path in try ProviderURL("\(origin)\(path)") }
     )
-    try await withEndpoint(.named(metadata), timeout: timeout, trusting: authority, log: log, body)
+    try await withEndpoint(
+        .named(metadata),
+        timeout: timeout,
+        trusting: authority,
+        as: registered,
+        showing: identity,
+        log: log,
+        body
+    )
 }
 
 func withEndpoint(
     _ endpoints: ProviderSettings.Endpoints,
     timeout: Duration = .seconds(5),
     trusting authority: String? = nil,
+    as registered: RegisteredClient = RegisteredClient(client),
+    showing identity: TLSIdentity? = nil,
     log: HeardLog = HeardLog(),
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
@@ -46,9 +58,10 @@ func withEndpoint(
         ProviderSettings(
             name: ProviderID("acme"),
             endpoints: endpoints,
-            client: client,
+            client: registered,
             timeout: timeout,
-            trustRoots: authority
+            trustRoots: authority,
+            identity: identity
         ),
         on: MultiThreadedEventLoopGroup.singleton,
         now: { noon },

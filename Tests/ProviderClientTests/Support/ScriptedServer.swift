@@ -60,23 +60,30 @@ final class ScriptedServer: Sendable {
 
     /// - Parameters:
     ///   - certificate: With one it speaks TLS.
+    ///   - clientAuthority: With one it speaks to none but those whom it vouches for.
     ///   - closesOnAccept: It hangs up before it reads anything.
     init(
         certificate: String? = nil,
+        clientAuthority: String? = nil,
         closesOnAccept: Bool = false,
         answer: @escaping @Sendable (Request) -> Answer
     ) async throws {
         self.tls = try certificate.map { certificate in
-            try NIOSSLContext(
-                configuration: .makeServerConfiguration(
-                    certificateChain: [
-                        .certificate(try NIOSSLCertificate(bytes: Array(certificate.utf8), format: .pem))
-                    ],
-                    privateKey: .privateKey(
-                        try NIOSSLPrivateKey(bytes: Array(TestCertificates.serverKey.utf8), format: .pem)
-                    )
+            var configuration = TLSConfiguration.makeServerConfiguration(
+                certificateChain: [
+                    .certificate(try NIOSSLCertificate(bytes: Array(certificate.utf8), format: .pem))
+                ],
+                privateKey: .privateKey(
+                    try NIOSSLPrivateKey(bytes: Array(TestCertificates.serverKey.utf8), format: .pem)
                 )
             )
+            if let clientAuthority {
+                configuration.trustRoots = .certificates([
+                    try NIOSSLCertificate(bytes: Array(clientAuthority.utf8), format: .pem)
+                ])
+                configuration.certificateVerification = .noHostnameVerification
+            }
+            return try NIOSSLContext(configuration: configuration)
         }
         self.closesOnAccept = closesOnAccept
         self.answer = answer

@@ -14,6 +14,7 @@ import TokenStorage
         ("stopped processes and a failing store", Weather(storeFails: 0.1, stops: 0.05)),
         ("lost answers", Weather(storeFails: 0.05, answerIsLost: 0.1)),
         ("killed processes", Weather(storeFails: 0.05, dies: 0.03)),
+        ("refused clients", Weather(storeFails: 0.05, answerIsLost: 0.02, clientIsRefused: 0.4)),
         ("everything", Weather(storeFails: 0.1, answerIsLost: 0.05, stops: 0.05, dies: 0.02)),
     ]
 

@@ -13,6 +13,9 @@ struct FlightBench {
     var demand = Demand.usable
     /// The grant of a first mint, for an account that mints.
     var mints: GrantID?
+    var signsIn = false
+    /// How many things the client may prove itself by.
+    var proofs = 1
     var watch = ClaimWatch()
     var timeout = Duration.seconds(8)
     /// Ends the flight by a stop, at its next pause.
@@ -38,6 +41,8 @@ struct FlightBench {
 
     private(set) var steps: [String] = []
     private(set) var spent: [String] = []
+    /// Which of the client's proofs went with each exchange.
+    private(set) var shown: [Int] = []
 
     static let boot = BootID("me")
     static let claim = ClaimID("mine")
@@ -68,6 +73,8 @@ struct FlightBench {
             account: alice,
             binding: .acme,
             mints: self.mints,
+            signsIn: self.signsIn,
+            proofs: self.proofs,
             timeout: self.timeout,
             boot: Self.boot,
             claim: Self.claim,
@@ -94,8 +101,10 @@ struct FlightBench {
             case .write(let record, let expecting):
                 action = flight.didWrite(self.write(record, expecting), sentAt: startedAt, now: self.now)
             case .redeem(let refreshToken, let sendBy):
+                self.shown.append(flight.proof)
                 action = flight.didRedeem(self.redeem(refreshToken, by: sendBy), now: self.now)
             case .mint(let sendBy):
+                self.shown.append(flight.proof)
                 action = flight.didRedeem(self.redeem(Secret("mint"), by: sendBy), now: self.now)
             case .journal(let record):
                 if self.hasJournal { self.journalled.append(record) }

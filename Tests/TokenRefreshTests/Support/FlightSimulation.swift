@@ -15,6 +15,8 @@ struct FlightSimulation {
         var answerIsLost = 0.0
         var stops = 0.0
         var dies = 0.0
+        /// The provider takes the client's secret for a wrong one, and looks no further.
+        var clientIsRefused = 0.0
     }
 
     private enum Delivery {
@@ -104,6 +106,7 @@ struct FlightSimulation {
         FlightPlan(
             account: alice,
             binding: .acme,
+            proofs: 2,
             timeout: Self.timeout,
             boot: boot,
             claim: .random(),
@@ -252,13 +255,18 @@ struct FlightSimulation {
             self.faults.append("a refresh token was spent that was never stored")
             return
         }
-        self.spent += 1
+        let isRefused = self.weather.clientIsRefused > 0 && self.chance(self.weather.clientIsRefused)
+        if !isRefused { self.spent += 1 }
         if self.inFlight[mark, default: 0] > 0 { self.faults.append("two refreshes at once of \(mark)") }
         self.inFlight[mark, default: 0] += 1
         let isLost = self.chance(self.weather.answerIsLost)
         let takes = isLost ? left : self.upTo(left)
         replica.asks = mark
         self.schedule(takes, .arrive(mark, of: index, life: replica.life))
+        if isRefused {
+            let verdict = isLost ? TokenVerdict.ambiguous(.timedOut) : .config(.code("invalid_client"))
+            return self.schedule(takes + self.stop(), .deliver(.redeem(verdict), to: index, life: replica.life))
+        }
         let isProcessed = !isLost || Bool.random(using: &self.generator)
         var verdict = TokenVerdict.ambiguous(.timedOut)
         if isProcessed, refreshToken.text == self.live {

@@ -3,16 +3,36 @@ internal import ProviderClient
 internal import Telemetry
 internal import TokenModel
 
-/// A provider whose token requests are counted and timed.
+/// A provider as one account asks it, whose token requests are counted and timed.
 struct MeteredTokenEndpoint: TokenEndpoint {
     let provider: ProviderID
     /// Held for as long as anyone may ask.
     let shared: SharedTokenEndpoint
     let meter: RefreshMeter
+    /// What the account's tokens are minted by, where they are.
+    let grant: MintGrant
+    /// Which of the client's proofs is shown; `nil`: what worked last.
+    private(set) var proof: Int?
+
+    init(provider: ProviderID, shared: SharedTokenEndpoint, meter: RefreshMeter, grant: MintGrant = .clientCredentials)
+    {
+        self.provider = provider
+        self.shared = shared
+        self.meter = meter
+        self.grant = grant
+    }
 
     private var endpoint: HTTPTokenEndpoint { self.shared.endpoint }
     var binding: EndpointBinding { self.endpoint.binding }
     var timeout: Duration { self.endpoint.timeout }
+
+    var proofs: [any TokenEndpoint] {
+        self.endpoint.proofOrder.map { proof in
+            var endpoint = self
+            endpoint.proof = proof
+            return endpoint
+        }
+    }
 
     func redeem(
         _ refreshToken: Secret,
@@ -20,12 +40,14 @@ struct MeteredTokenEndpoint: TokenEndpoint {
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
         await self.metered {
-            await self.endpoint.redeem(refreshToken, scopes: scopes, mayStillSend: mayStillSend)
+            await self.endpoint.redeem(refreshToken, scopes: scopes, proof: self.proof, mayStillSend: mayStillSend)
         }
     }
 
     func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
-        await self.metered { await self.endpoint.mint(scopes: scopes, mayStillSend: mayStillSend) }
+        await self.metered {
+            await self.endpoint.mint(self.grant, scopes: scopes, proof: self.proof, mayStillSend: mayStillSend)
+        }
     }
 
     private func metered(_ ask: () async -> TokenVerdict) async -> TokenVerdict {

@@ -12,33 +12,39 @@ internal import TokenStorage
 struct ProviderRoster: Sendable {
     private struct Entry: Sendable {
         let settings: Settings.ProviderSettings
-        /// What the file of trusted roots held.
-        let authorities: [UInt8]?
+        /// What the files held that it names and that are read anew for each endpoint: roots, certificate and key.
+        let files: [Secret?]
         let endpoint: SharedTokenEndpoint
     }
 
     private let entries: [ProviderID: Entry]
+    /// What tokens are minted by, of accounts whose tokens are.
+    private let mints: [AccountID: MintGrant]
 
     /// - Parameter old: what runs. Of it those providers are taken over of which nothing is different, neither in the
     ///   configuration nor in the files it names: they keep what they have discovered.
     init(
-        _ providers: [Settings.ProviderSettings],
+        _ configuration: GatewaySettings,
         following old: ProviderRoster? = nil,
         keeper: EndpointKeeper,
         logger: Logger
     ) throws(CommandFailure) {
         var entries: [ProviderID: Entry] = [:]
-        for settings in providers {
+        for settings in configuration.providers {
             // Before the endpoint reads it: what is changed between is seen the next time.
-            let authorities = try Self.contents(of: settings.certificateAuthorities, for: settings.id)
-            if let entry = old?.entries[settings.id], entry.settings == settings, entry.authorities == authorities {
+            let files = try [settings.certificateAuthorities, settings.identity?.certificate, settings.identity?.key]
+                .map { file throws(CommandFailure) in try Self.contents(of: file, for: settings.id) }
+            if let entry = old?.entries[settings.id], entry.settings == settings, entry.files == files {
                 entries[settings.id] = entry
             } else {
                 let endpoint = keeper.keep(try Self.endpoint(settings, logger))
-                entries[settings.id] = Entry(settings: settings, authorities: authorities, endpoint: endpoint)
+                entries[settings.id] = Entry(settings: settings, files: files, endpoint: endpoint)
             }
         }
         self.entries = entries
+        var mints: [AccountID: MintGrant] = [:]
+        for account in configuration.accounts { mints[account.id] = try MintGrant(account) }
+        self.mints = mints
     }
 
     /// Those that are asked in another way than by `old`, that are new, or gone.
@@ -63,8 +69,13 @@ struct ProviderRoster: Sendable {
             return AccountPlan(
                 account: account.id,
                 provider: account.provider,
-                grant: account.grant == .clientCredentials ? .clientCredentials : .refreshToken,
-                endpoint: MeteredTokenEndpoint(provider: account.provider, shared: entry.endpoint, meter: refreshes),
+                grant: AccountGrant(account.grant),
+                endpoint: MeteredTokenEndpoint(
+                    provider: account.provider,
+                    shared: entry.endpoint,
+                    meter: refreshes,
+                    grant: self.mints[account.id] ?? .clientCredentials
+                ),
                 endpointID: ObjectIdentifier(entry.endpoint),
                 scopes: account.scopes,
                 defaultLifetime: entry.settings.defaultLifetime,
@@ -93,10 +104,10 @@ struct ProviderRoster: Sendable {
         }
     }
 
-    private static func contents(of file: String?, for provider: ProviderID) throws(CommandFailure) -> [UInt8]? {
+    private static func contents(of file: String?, for provider: ProviderID) throws(CommandFailure) -> Secret? {
         guard let file else { return nil }
         do throws(FileError) {
-            return try OpenFile.contents(of: file, limit: 4 << 20)
+            return Secret(try OpenFile.contents(of: file, limit: 4 << 20))
         } catch {
             throw CommandFailure(.badConfiguration, "provider \(provider): \(file) \(error.message)")
         }

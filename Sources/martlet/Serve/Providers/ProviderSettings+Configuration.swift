@@ -14,18 +14,17 @@ extension ProviderClient.ProviderSettings {
                 "provider \(settings.id): token_params: \(error.name) is decided by the request itself"
             )
         }
+        let proofs = try Self.proofs(settings)
         do throws(ProviderURLError) {
             self.init(
                 name: settings.id,
                 endpoints: try Self.endpoints(settings),
-                client: ClientRegistration(
-                    clientID: settings.clientID,
-                    authentication: Self.authentication(settings)
-                ),
+                client: RegisteredClient(clientID: settings.clientID, proofs: proofs),
                 tokenParameters: tokenParameters,
                 timeout: settings.timeout,
                 rules: AnswerRules(defaultLifetime: settings.defaultLifetime),
                 trustRoots: settings.certificateAuthorities,
+                identity: settings.identity.map { TLSIdentity(certificate: $0.certificate, key: $0.key) },
                 allowCleartext: settings.allowsCleartext
             )
         } catch {
@@ -55,12 +54,27 @@ extension ProviderClient.ProviderSettings {
         return try ProviderURL(url.text, allowCleartext: settings.allowsCleartext)
     }
 
-    private static func authentication(_ settings: Settings.ProviderSettings) -> ClientRegistration.Authentication {
-        guard let secret = settings.clientSecret?.value else { return .none }
-        return switch settings.clientAuthentication {
-        case .basic: .clientSecretBasic(secret)
-        case .post: .clientSecretPost(secret)
-        case .none: .none
+    private static func proofs(_ settings: Settings.ProviderSettings) throws(CommandFailure) -> [ClientProof] {
+        switch settings.clientAuthentication {
+        case .basic: return settings.clientSecrets.map { .constant(.clientSecretBasic($0.value)) }
+        case .post: return settings.clientSecrets.map { .constant(.clientSecretPost($0.value)) }
+        case .tlsClientAuth: return [.constant(.tlsClientAuth)]
+        case .none: return [.constant(.none)]
+        case .privateKeyJWT:
+            guard let privateKey = settings.privateKey else { return [.constant(.none)] }
+            let key = try AssertionKey(privateKey, for: "provider \(settings.id)")
+            return [.signed(key, audience: settings.assertionAudience)]
+        }
+    }
+}
+
+extension AssertionKey {
+    /// - Parameter owner: whose key it is, for the fault.
+    init(_ settings: SigningKeySettings, for owner: String) throws(CommandFailure) {
+        do throws(AssertionKeyError) {
+            try self.init(pem: settings.pem, algorithm: settings.algorithm, keyID: settings.keyID)
+        } catch {
+            throw CommandFailure(.badConfiguration, "\(owner): \(settings.file) \(error.message)")
         }
     }
 }

@@ -103,7 +103,7 @@ extension Reloader {
         let tokens = try self.adminTokens(settings)
         do throws(CommandFailure) {
             let providers = try ProviderRoster(
-                settings.providers,
+                settings,
                 following: running.providers,
                 keeper: self.gateway.keeper,
                 logger: self.logger

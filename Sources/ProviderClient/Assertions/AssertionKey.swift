@@ -1,0 +1,87 @@
+internal import Crypto
+internal import CryptoExtras
+package import OAuth
+package import TokenModel
+
+/// A private key that signs assertions, and what the receiver knows it by.
+///
+/// Says nothing of itself on any road to text.
+package struct AssertionKey: Sendable {
+    private enum Key: Sendable {
+        case rsa(_RSA.Signing.PrivateKey)
+        case p256(P256.Signing.PrivateKey)
+    }
+
+    private let key: Key
+    private let keyID: String?
+
+    /// - Parameters:
+    ///   - pem: PKCS #8, or the older form of the key's own kind; what stands around the key's block is passed over.
+    ///   - keyID: `kid` of the assertions' header.
+    package init(pem: Secret, algorithm: SigningAlgorithm, keyID: String?) throws(AssertionKeyError) {
+        guard let block = Self.block(of: pem) else {
+            throw AssertionKeyError(.noKey, "holds no private key in PEM form without a passphrase")
+        }
+        switch algorithm {
+        case .rs256:
+            guard let key = try? _RSA.Signing.PrivateKey(unsafePEMRepresentation: block) else {
+                throw AssertionKeyError(.wrongKind, "holds no RSA private key that can be used, and RS256 needs one")
+            }
+            guard key.keySizeInBits >= 2_048 else {
+                throw AssertionKeyError(
+                    .tooShort,
+                    "holds an RSA key of \(key.keySizeInBits) bits, and 2048 are the least"
+                )
+            }
+            self.key = .rsa(key)
+        case .es256:
+            guard let key = try? P256.Signing.PrivateKey(pemRepresentation: block) else {
+                throw AssertionKeyError(.wrongKind, "holds no P-256 private key that can be used, and ES256 needs one")
+            }
+            self.key = .p256(key)
+        }
+        self.keyID = keyID
+    }
+
+    /// The assertion in its compact form; `nil` where the cryptography refuses, which it has no reason to.
+    package func sign(_ assertion: Assertion) -> Secret? {
+        switch self.key {
+        case .rsa(let key):
+            let input = assertion.signingInput(algorithm: .rs256, keyID: self.keyID)
+            guard let signature = try? key.signature(for: SHA256.hash(data: input), padding: .insecurePKCS1v1_5) else {
+                return nil
+            }
+            return Assertion.compact(input, signature: Array(signature.rawRepresentation))
+        case .p256(let key):
+            let input = assertion.signingInput(algorithm: .es256, keyID: self.keyID)
+            guard let signature = try? key.signature(for: input) else { return nil }
+            // R ‖ S, 32 bytes each (RFC 7518 §3.4).
+            return Assertion.compact(input, signature: Array(signature.rawRepresentation))
+        }
+    }
+
+    /// The key's own lines, as the library takes them: in a copy that nobody overwrites, made once for each reading of the
+    /// configuration. `openssl` writes the curve's parameters before an EC key, others a certificate behind it.
+    private static func block(of pem: Secret) -> String? {
+        let text = pem.withUnredacted { pem in String(decoding: pem.indices.map { pem[$0] }, as: UTF8.self) }
+        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingSuffix(while: \.isWhitespace) }
+        let labels = ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]
+        guard let begin = lines.firstIndex(where: { line in labels.contains { line == "-----BEGIN \($0)-----" } }),
+            let end = lines[begin...].firstIndex(where: { $0.hasPrefix("-----END ") })
+        else { return nil }
+        return lines[begin...end].joined(separator: "\n") + "\n"
+    }
+}
+
+extension AssertionKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Substring {
+    fileprivate func trimmingSuffix(while predicate: (Character) -> Bool) -> Substring {
+        guard let last = self.lastIndex(where: { !predicate($0) }) else { return self.prefix(0) }
+        return self[...last]
+    }
+}

@@ -1,0 +1,47 @@
+internal import LocalFiles
+internal import NIOSSL
+
+/// The certificate that the client shows a provider (RFC 8705), and its key, each in a PEM file.
+package struct TLSIdentity: Sendable, Equatable {
+    /// The certificate itself first, then those that vouch for it.
+    package let certificate: String
+    /// Kept as ``SecretFile`` asks, and without a passphrase.
+    package let key: String
+
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+
+    func read(into configuration: inout TLSConfiguration) throws(ProviderSettingsError) {
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(self.certificate), !certificates.isEmpty else {
+            throw ProviderSettingsError(
+                .identityUnusable,
+                "no certificates could be read from \(self.certificate): it must be a PEM file that this user may read"
+            )
+        }
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try SecretFile.contents(of: self.key)
+        } catch {
+            throw ProviderSettingsError(.identityUnusable, "the key file \(self.key) \(error.message)")
+        }
+        guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
+            throw ProviderSettingsError(
+                .identityUnusable,
+                "\(self.key) holds no key in PEM form without a passphrase"
+            )
+        }
+        configuration.certificateChain = certificates.map { .certificate($0) }
+        configuration.privateKey = .privateKey(key)
+        // By itself the client would find out with its first request.
+        do {
+            _ = try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw ProviderSettingsError(
+                .identityUnusable,
+                "TLS can't use the certificate in \(self.certificate) with the key in \(self.key)"
+            )
+        }
+    }
+}

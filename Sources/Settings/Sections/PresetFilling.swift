@@ -1,0 +1,54 @@
+internal import OAuth
+internal import TokenModel
+
+extension ProviderPreset: Vocabulary {}
+
+/// Takes from a preset what a provider's section does not say, and remembers what that was.
+struct PresetFilling {
+    private let preset: ProviderPreset?
+    private var filled: [String] = []
+
+    init(_ section: Section<ProviderKey>) {
+        self.preset = section.read(.preset) { $0.choice(ProviderPreset.self) }
+    }
+
+    /// What the summary says of it.
+    var settings: PresetSettings? { self.preset.map { PresetSettings(preset: $0, filled: self.filled) } }
+
+    /// What the preset has for `key`; `nil` where the file has the key itself, be it with a fault.
+    mutating func fill<Value>(
+        _ key: ProviderKey,
+        of section: Section<ProviderKey>,
+        _ value: (PresetFacts) -> Value?
+    ) -> Value? {
+        guard let preset, !section.has(key), let value = value(preset.facts) else { return nil }
+        self.filled.append(key.rawValue)
+        return value
+    }
+
+    /// Whom assertions are for, where the provider wants the issuer named.
+    mutating func audience(_ issuer: HTTPURL?, isNeeded: Bool) -> String? {
+        guard isNeeded, let issuer, self.preset?.facts.assertionsNameIssuer == true else { return nil }
+        self.filled.append("private_key.audience")
+        return issuer.text
+    }
+
+    /// The preset's endpoints, where the file names neither an issuer nor a token endpoint. Reports where nobody does.
+    mutating func endpoints(_ section: Section<ProviderKey>) -> (token: HTTPURL?, revocation: HTTPURL?) {
+        guard !section.has(.issuer), !section.has(.tokenEndpoint) else { return (nil, nil) }
+        let token = self.fill(.tokenEndpoint, of: section) { facts in
+            facts.tokenEndpoint.flatMap { try? HTTPURL($0) }
+        }
+        let revocation = self.fill(.revocationEndpoint, of: section) { facts in
+            facts.revocationEndpoint.flatMap { try? HTTPURL($0) }
+        }
+        guard token == nil else { return (token, revocation) }
+        if section.has(.preset), self.preset == nil { return (nil, nil) }
+        let tenant = self.preset.flatMap { preset in preset.facts.issuerExample.map { (preset.rawValue, $0) } }
+        section.missing(
+            tenant.map { "preset \($0.0) needs the issuer of your own tenant, such as \($0.1)" }
+                ?? "issuer or token_endpoint is missing"
+        )
+        return (nil, revocation)
+    }
+}

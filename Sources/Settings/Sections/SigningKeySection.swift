@@ -1,0 +1,63 @@
+internal import LocalFiles
+internal import OAuth
+internal import TokenModel
+
+/// The keys of a provider's `private_key`.
+enum ClientKeyKey: String, Vocabulary {
+    case file, algorithm, audience
+    case keyID = "key_id"
+}
+
+/// The keys of an assertion's `private_key`.
+enum AssertionKeyKey: String, Vocabulary {
+    case file, algorithm
+    case keyID = "key_id"
+}
+
+extension SigningAlgorithm: Vocabulary {}
+
+extension SigningKeySettings {
+    /// Reads a provider's `private_key`, with the audience that may stand there.
+    static func client(_ place: Place) -> (key: SigningKeySettings, audience: String?)? {
+        guard let section = Section<ClientKeyKey>(place) else { return nil }
+        let audience = section.read(.audience) { $0.text() }
+        let algorithm = section.require(.algorithm) { $0.choice(SigningAlgorithm.self) }
+        let keyID = section.read(.keyID) { $0.text() }
+        let file = section.require(.file) { $0.signingKey(algorithm) }
+        return SigningKeySettings(file, algorithm, keyID).map { ($0, audience) }
+    }
+
+    /// Reads an assertion's `private_key`.
+    init?(_ place: Place) {
+        guard let section = Section<AssertionKeyKey>(place) else { return nil }
+        let algorithm = section.require(.algorithm) { $0.choice(SigningAlgorithm.self) }
+        let keyID = section.read(.keyID) { $0.text() }
+        let file = section.require(.file) { $0.signingKey(algorithm) }
+        self.init(file, algorithm, keyID)
+    }
+
+    private init?(_ file: (path: String, pem: Secret)?, _ algorithm: SigningAlgorithm?, _ keyID: String?) {
+        guard let file, let algorithm else { return nil }
+        self.init(file: file.path, pem: file.pem, algorithm: algorithm, keyID: keyID)
+    }
+}
+
+extension Place {
+    /// A PEM file beside the configuration with a key that signs by `algorithm`; kept as a secret must be.
+    fileprivate func signingKey(_ algorithm: SigningAlgorithm?) -> (path: String, pem: Secret)? {
+        guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
+        let pem: Secret
+        do throws(FileError) {
+            pem = try self.reading.surroundings.readSecret(path)
+        } catch {
+            self.fault("\(path) \(error.message)")
+            return nil
+        }
+        guard let algorithm else { return nil }
+        if let fault = self.reading.certificateFault(.signingKey(path, algorithm)) {
+            self.fault(fault)
+            return nil
+        }
+        return (path, pem)
+    }
+}

@@ -1,0 +1,164 @@
+import Crypto
+import Foundation
+import OAuth
+import ProviderClient
+import TestKit
+import Testing
+import TokenModel
+
+extension LoopbackTests {
+    /// How the client proves itself, as a provider sees it.
+    @Suite struct ProofsTests {
+        private static let success = http("200 OK", #"{"access_token":"A2"}"#)
+        private static let refusal = http("401 Unauthorized", #"{"error":"invalid_client"}"#)
+
+        private static func twoSecrets() -> RegisteredClient {
+            RegisteredClient(
+                clientID: "my-app",
+                proofs: [.constant(.clientSecretPost(Secret("old"))), .constant(.clientSecretPost(Secret("new")))]
+            )
+        }
+
+        @Test func `the secret that worked last is first in the order, and what is asked without a choice`()
+            async throws
+        {
+            let server = try await ScriptedServer { request in
+                .bytes(request.body.contains("client_secret=new") ? Self.success : Self.refusal)
+            }
+            let log = HeardLog()
+            try await withEndpoint(at: server.origin, as: Self.twoSecrets(), log: log) { endpoint in
+                #expect(endpoint.proofOrder == [0, 1])
+                #expect(await endpoint.redeem() == .config(reason("invalid_client")))
+                #expect(endpoint.proofOrder == [0, 1])
+                let verdict = await endpoint.redeem(Secret("R"), scopes: [], proof: 1, mayStillSend: { true })
+                #expect(verdict.name == "success")
+                #expect(endpoint.proofOrder == [1, 0])
+                #expect(await endpoint.redeem().name == "success")
+                #expect(await endpoint.mint(scopes: [], mayStillSend: { true }).name == "success")
+            }
+            let secrets = server.requests.map { field("client_secret", of: $0.body) }
+            #expect(secrets == ["old", "new", "new", "new"])
+            #expect(log.lines.filter { $0.contains("takes another of the client's secrets") }.count == 1)
+            await server.stop()
+        }
+
+        @Test func `a revocation tries every secret until one is taken`() async throws {
+            let server = try await ScriptedServer { request in
+                .bytes(request.body.contains("client_secret=new") ? http("200 OK", "") : Self.refusal)
+            }
+            try await withEndpoint(at: server.origin, as: Self.twoSecrets()) { endpoint in
+                #expect(await endpoint.revoke(Secret("R"), kind: .refreshToken) == .revoked)
+            }
+            #expect(server.requests.count == 2)
+            await server.stop()
+        }
+
+        private static func signing(_ key: P256.Signing.PrivateKey, audience: String? = nil) throws -> RegisteredClient
+        {
+            let signer = try AssertionKey(pem: Secret(key.pemRepresentation), algorithm: .es256, keyID: "k1")
+            return RegisteredClient(clientID: "my-app", proofs: [.signed(signer, audience: audience)])
+        }
+
+        @Test func `each request carries an assertion of its own, for the token endpoint`() async throws {
+            let key = P256.Signing.PrivateKey()
+            let server = try await ScriptedServer { _ in .bytes(Self.success) }
+            try await withEndpoint(at: server.origin, as: try Self.signing(key)) { endpoint in
+                _ = await endpoint.redeem()
+                _ = await endpoint.mint(scopes: [], mayStillSend: { true })
+                _ = await endpoint.revoke(Secret("R"), kind: .refreshToken)
+            }
+            var ids: Set<String> = []
+            for request in server.requests {
+                #expect(field("client_id", of: request.body) == "my-app")
+                #expect(!request.head.lowercased().contains("authorization:"))
+                let jwt = try SignedJWT(try #require(field("client_assertion", of: request.body)))
+                let signature = try P256.Signing.ECDSASignature(rawRepresentation: jwt.signature)
+                #expect(key.publicKey.isValidSignature(signature, for: jwt.signingInput))
+                #expect(jwt.header["kid"] as? String == "k1")
+                #expect(jwt.claims["iss"] as? String == "my-app")
+                #expect(jwt.claims["sub"] as? String == "my-app")
+                #expect(jwt.claims["aud"] as? String == "\(server.origin)/token")
+                #expect(jwt.claims["iat"] as? Int == 1_795_089_600)
+                #expect(jwt.claims["exp"] as? Int == 1_795_089_660)
+                ids.insert(try #require(jwt.claims["jti"] as? String))
+            }
+            #expect(ids.count == 3)
+            await server.stop()
+        }
+
+        @Test func `a configured audience stands before the token endpoint`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(Self.success) }
+            let client = try Self.signing(P256.Signing.PrivateKey(), audience: "https://issuer.example/")
+            try await withEndpoint(at: server.origin, as: client) { endpoint in _ = await endpoint.redeem() }
+            let form = try #require(server.requests.first?.body)
+            let jwt = try SignedJWT(try #require(field("client_assertion", of: form)))
+            #expect(jwt.claims["aud"] as? String == "https://issuer.example/")
+            await server.stop()
+        }
+
+        @Test(arguments: [
+            ("Thu, 19 Nov 2026 13:00:00 GMT", 3_600), ("Thu, 19 Nov 2026 11:58:00 GMT", -120),
+            ("Thu, 19 Nov 2026 12:00:05 GMT", 0), ("nonsense", 0),
+        ])
+        func `once a provider's clock is known, assertions are dated by it`(date: String, offset: Int) async throws {
+            let server = try await ScriptedServer { _ in
+                .bytes(http("401 Unauthorized", #"{"error":"invalid_client"}"#, "Date: \(date)"))
+            }
+            try await withEndpoint(at: server.origin, as: try Self.signing(P256.Signing.PrivateKey())) { endpoint in
+                _ = await endpoint.redeem()
+                _ = await endpoint.redeem()
+            }
+            let dates = try server.requests.map { request in
+                try SignedJWT(try #require(field("client_assertion", of: request.body))).claims["iat"] as? Int
+            }
+            #expect(dates == [1_795_089_600, 1_795_089_600 + offset])
+            await server.stop()
+        }
+
+        @Test func `an account's assertion is the grant, and the scopes stand in it too`() async throws {
+            let key = P256.Signing.PrivateKey()
+            let server = try await ScriptedServer { _ in .bytes(Self.success) }
+            let grant = GrantAssertion(
+                issuer: "robot@acme.example",
+                subject: nil,
+                audience: nil,
+                key: try AssertionKey(pem: Secret(key.pemRepresentation), algorithm: .es256, keyID: nil)
+            )
+            let client = RegisteredClient(clientID: "my-app", proofs: [])
+            try await withEndpoint(at: server.origin, as: client) { endpoint in
+                let verdict = await endpoint.mint(
+                    .jwtBearer(grant),
+                    scopes: ["read", "write"],
+                    proof: nil,
+                    mayStillSend: { true }
+                )
+                #expect(verdict.name == "success")
+            }
+            let form = try #require(server.requests.first?.body)
+            #expect(field("grant_type", of: form) == "urn:ietf:params:oauth:grant-type:jwt-bearer")
+            #expect(field("client_id", of: form) == nil)
+            let jwt = try SignedJWT(try #require(field("assertion", of: form)))
+            #expect(jwt.claims["iss"] as? String == "robot@acme.example")
+            #expect(jwt.claims["sub"] == nil)
+            #expect(jwt.claims["aud"] as? String == "\(server.origin)/token")
+            #expect(jwt.claims["scope"] as? String == "read write")
+            await server.stop()
+        }
+
+        @Test func `nothing of passwords and assertions is logged`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(Self.refusal) }
+            let log = HeardLog()
+            try await withEndpoint(at: server.origin, as: try Self.signing(P256.Signing.PrivateKey()), log: log) {
+                endpoint in
+                let grant = MintGrant.password(username: Secret("canary-name"), password: Secret("canary-password"))
+                _ = await endpoint.mint(grant, scopes: [], proof: nil, mayStillSend: { true })
+                #expect(!"\(grant)".contains("canary"))
+            }
+            let form = try #require(server.requests.first?.body)
+            #expect(field("username", of: form) == "canary-name")
+            let assertion = try #require(field("client_assertion", of: form))
+            #expect(!log.lines.contains { $0.contains("canary") || $0.contains(assertion.prefix(20)) })
+            await server.stop()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import OAuth
+import Settings
+import Testing
+
+/// What a preset fills in, and what it leaves alone.
+@Suite struct PresetTests {
+    private func provider(_ text: String) throws -> ProviderSettings? {
+        try settings(of: text, variables: ["HOME": "/h", "S": "canary"]).providers.first
+    }
+
+    private static let bare = SampleFile().provider(without: "issuer").provider("client_secret: { env: S }")
+
+    @Test func `a preset fills what is not said`() throws {
+        let github = try self.provider(Self.bare.provider("preset: github").text)
+        #expect(github?.tokenEndpoint?.text == "https://github.com/login/oauth/access_token")
+        #expect(github?.clientAuthentication == .post)
+        #expect(github?.refresh == .onExpiry)
+        #expect(github?.defaultLifetime == .seconds(28_800))
+        #expect(
+            github?.preset?.filled.sorted() == ["client_auth", "default_lifetime", "refresh", "token_endpoint"]
+        )
+    }
+
+    @Test func `what the file says stands`() throws {
+        let file = Self.bare.provider("preset: github").provider("refresh: ahead").provider("default_lifetime: 1h")
+            .provider("client_auth: client_secret_basic").provider("token_endpoint: https://ghe.example/token")
+        let github = try self.provider(file.text)
+        #expect(github?.tokenEndpoint?.host.text == "ghe.example")
+        #expect(github?.clientAuthentication == .basic)
+        #expect(github?.refresh == .ahead)
+        #expect(github?.preset?.filled == [])
+    }
+
+    @Test func `an issuer of one's own takes the place of the preset's endpoints`() throws {
+        let salesforce = try self.provider(
+            Self.bare.provider("preset: salesforce").provider("issuer: https://my.salesforce.example").text
+        )
+        #expect(salesforce?.tokenEndpoint == nil && salesforce?.revocationEndpoint == nil)
+        #expect(salesforce?.issuer?.host.text == "my.salesforce.example")
+    }
+
+    @Test(arguments: ProviderPreset.allCases)
+    func `every preset makes a provider, with an issuer where each tenant has its own`(preset: ProviderPreset) throws {
+        var file = Self.bare.provider("preset: \(preset.rawValue)")
+        if preset.facts.issuerExample != nil {
+            let lines = faults(of: file.text, variables: ["HOME": "/h", "S": "canary"])
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains("preset \(preset.rawValue) needs the issuer of your own tenant") == true)
+            file = file.provider("issuer: https://tenant.example/")
+        }
+        let provider = try #require(try self.provider(file.text))
+        #expect(provider.tokenEndpoint != nil || provider.issuer != nil)
+        #expect(provider.clientAuthentication.rawValue == preset.facts.clientAuthentication)
+    }
+
+    @Test func `Auth0's assertions are for the issuer`() throws {
+        let file = SampleFile().provider("preset: auth0").provider("issuer: https://t.auth0.example/")
+            .provider("private_key: { file: k.pem, algorithm: RS256 }")
+        let auth0 = try settings(of: file.text, secrets: ["/etc/martlet/k.pem": "canary"]).providers.first
+        #expect(auth0?.assertionAudience == "https://t.auth0.example/")
+        #expect(auth0?.clientAuthentication == .privateKeyJWT)
+    }
+
+    @Test func `an unknown preset is one fault`() {
+        let lines = faults(of: Self.bare.provider("preset: gitlab").text, variables: ["HOME": "/h", "S": "canary"])
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("providers.acme.preset: unknown value") == true)
+    }
+
+    @Test func `the summary says what a preset filled`() throws {
+        let text = Self.bare.provider("preset: xero").text
+        let read = try settings(of: text, variables: ["HOME": "/h", "S": "canary"])
+        #expect(
+            SettingsSummary(read).description.contains(
+                "preset xero of 2026-11-21 filled client_auth token_endpoint revocation_endpoint default_lifetime"
+            )
+        )
+    }
+}
