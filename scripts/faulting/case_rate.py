@@ -1,0 +1,49 @@
+"""How many refreshes per second one process commits to SQLite, beside how often the disk syncs in the same directory."""
+
+import asyncio
+import os
+import time
+
+from faulting.load import Load
+from faulting.verdicts import counted, once_each
+from harness.checks import Check, equals
+
+ACCOUNTS, SYNC_SECONDS, ENOUGH = 2000, 2, 200
+
+
+async def run(run):
+    # The mock itself answers: the recorder would be the slowest of them.
+    async with run.with_cluster(ACCOUNTS, count=1, access_ttl="600s", direct=True) as cluster:
+        await cluster.sign_in(whole=False)
+        before = await asyncio.to_thread(syncs, cluster.state)
+        begun = time.monotonic()
+        load = Load(cluster, 5000, workers=64).begin()
+        while len(load.served) < ACCOUNTS and time.monotonic() < begun + 60:
+            await asyncio.sleep(0.02)
+        took = time.monotonic() - begun
+        await load.end()
+        after = await asyncio.to_thread(syncs, cluster.state)
+        raw, rate = min(before, after), len(load.served) / took
+        bound = min(ENOUGH, raw / 3)
+        run.checks += [counted("fdatasync per second, 4 KiB each", f"{before:.0f} before, {after:.0f} after"),
+                       Check("refreshes per second", f"{rate:.0f} ({rate / raw:.2f} of it)", f"at least {bound:.0f}", rate >= bound),
+                       equals("accounts refreshed", len(load.served), ACCOUNTS),
+                       equals("requests that failed", load.failed_of(), 0), *await once_each(cluster)]
+
+
+def syncs(directory):
+    """4 KiB written and synced, again and again, into a file that does not grow."""
+    path, size, count = directory / "sync-rate", 4 << 20, 0
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, b"\1" * size)
+        os.fsync(descriptor)
+        begun = time.monotonic()
+        while time.monotonic() < begun + SYNC_SECONDS:
+            os.pwrite(descriptor, os.urandom(4096), count * 4096 % size)
+            os.fdatasync(descriptor)
+            count += 1
+        return count / (time.monotonic() - begun)
+    finally:
+        os.close(descriptor)
+        path.unlink()
