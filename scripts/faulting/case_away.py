@@ -52,7 +52,7 @@ async def expired(run, trouble):
         await asyncio.sleep(seconds)
         took = time.monotonic() - begun
         uses = list(recorder.uses)
-        name = f"expired, the provider {'is' if trouble != RESETS else ''} {trouble}: "
+        name = f"expired, the provider {trouble if trouble == RESETS else 'is ' + trouble}: "
         outcomes = {what for _, _, _, what in load.failures}
         run.checks += [counted(name + "requests", load.summary),
                        equals(name + "answered otherwise than 503 refresh_failed with Retry-After", sorted(outcomes), ["503 refresh_failed"])]

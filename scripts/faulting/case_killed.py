@@ -90,7 +90,7 @@ def judge(cluster, load, grace, kills, dead, left):
 
 def again(cluster, process, killed, seconds):
     gateway = next(one for one in cluster.gateways if one.name == process)
-    return any(killed < at <= killed + seconds for at in gateway.kills)
+    return any(killed < at <= killed + seconds for at in gateway.kills.values())
 
 
 def seconds(values):

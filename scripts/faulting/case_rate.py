@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 
+from faulting.cluster import REFRESHED
 from faulting.load import Load
 from faulting.verdicts import counted, once_each
 from harness.checks import Check, equals
@@ -23,10 +24,15 @@ async def run(run):
         took = time.monotonic() - begun
         await load.end()
         after = await asyncio.to_thread(syncs, cluster.state)
+        commits = [line["at"] for line in cluster.log_lines(REFRESHED)]
+        pauses = sorted(((later - earlier, earlier) for earlier, later in zip(commits, commits[1:])), reverse=True)[:5]
+        for pause, at in pauses:
+            cluster.history.note(f"no commit for {pause:.3f} s after {at - cluster.history.began:.3f} s")
         raw, rate = min(before, after), len(load.served) / took
         bound = min(ENOUGH, raw / 3)
         run.checks += [counted("fdatasync per second, 4 KiB each", f"{before:.0f} before, {after:.0f} after"),
                        Check("refreshes per second", f"{rate:.0f} ({rate / raw:.2f} of it)", f"at least {bound:.0f}", rate >= bound),
+                       counted("slowest answer, longest time without a commit, s", f"{load.slowest:.2f}, {pauses[0][0]:.2f}"),
                        equals("accounts refreshed", len(load.served), ACCOUNTS),
                        equals("requests that failed", load.failed_of(), 0), *await once_each(cluster)]
 

@@ -18,8 +18,8 @@ class Gateway:
         self.name, self.cluster = name, cluster
         self.port, self.admin = free_port(), free_port()
         self.boots, self.process = 0, None
-        # (when, what) of all that ended or held up a process.
-        self.kills, self.stops = [], []
+        # When each boot was killed; and [from, until] of each stop.
+        self.kills, self.stops = {}, []
         self.is_held = False
 
     @property
@@ -50,7 +50,7 @@ class Gateway:
         return process
 
     def kill(self):
-        self.kills.append(time.monotonic())
+        self.kills[self.boot] = time.monotonic()
         self.cluster.history.note(f"{self.boot} is killed")
         self.process.process.kill()
         self.process.process.wait()

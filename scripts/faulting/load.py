@@ -31,7 +31,7 @@ class Load:
         await asyncio.gather(*self.tasks)
 
     async def work(self, gateway, number, place):
-        caller, turn = Caller(gateway.port), number
+        caller, boot, turn = Caller(gateway.port), gateway.boot, number
         pace, start = len(self.gateways) * self.workers / self.rate, time.monotonic()
         start += (number * len(self.gateways) + place) / self.rate
         # Each process comes to each account, at moments of its own.
@@ -40,6 +40,10 @@ class Load:
             await self.rest(start + (turn - number) // self.workers * pace - time.monotonic())
             if self.ending.is_set():
                 break
+            if boot != gateway.boot:
+                # What is kept of the one before is no connection any more.
+                caller.close()
+                boot = gateway.boot
             if gateway.is_up:
                 await self.request(caller, gateway, self.accounts[(turn + offset) % len(self.accounts)])
             else:
@@ -82,7 +86,7 @@ class Load:
 
     def was_disturbed(self, gateway, boot, began):
         """A kill, or a stop, between the request's beginning and a little ago."""
-        return (gateway.boot != boot or not gateway.is_up or any(at >= began - 0.1 for at in gateway.kills)
+        return (gateway.boot != boot or not gateway.is_up or any(at >= began - 0.1 for at in gateway.kills.values())
                 or any(until is None or until >= began - 0.1 for _, until in gateway.stops))
 
     def failed(self, account, gateway, what, began):

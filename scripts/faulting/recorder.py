@@ -95,7 +95,8 @@ class Recorder:
     async def serve(self, reader, writer):
         self.connections.add(asyncio.current_task())
         try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            # Cancelled is what the end of the case does.
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await self.exchange(reader, writer)
         finally:
             self.connections.discard(asyncio.current_task())
@@ -111,7 +112,9 @@ class Recorder:
         self.uses.append(use)
         self.tell("sent", use)
         if self.trouble == SILENT:
+            # Until the gateway has had enough. Nothing of it reaches the provider, also when that is there again by then.
             await reader.read()
+            return
         if self.trouble:
             return
         answer = await self.ask(head + body)

@@ -54,9 +54,10 @@ def explained_by_kill(cluster, use, commits):
     """When the process that had spent the token was killed: after the POST was sent, and before the answer stood in the
     store; None where it was not."""
     gateway = next(one for one in cluster.gateways if one.name == use.process)
-    until = (use.answered or use.at + COMMIT_SECONDS) + COMMIT_SECONDS
-    kills = [at for at in gateway.kills if use.at <= at <= until]
-    return kills[0] if kills and not commits.after(use, kills[0]) else None
+    killed = gateway.kills.get(use.boot)
+    # What it had sent may be read a moment after its end.
+    is_within = killed is not None and killed <= (use.answered or use.at) + COMMIT_SECONDS
+    return killed if is_within and not commits.after(use, killed) else None
 
 
 def events(cluster):
