@@ -18,6 +18,8 @@ the seed and the history: what was done when to which process, the mock's stats,
            most one token request per step of a backoff that all processes share
   stopped  SIGSTOP of 3, 13 and 30 s at moments of a refresh and at random ones: each refresh token is spent once, or again
            after its claim has lapsed; a late success is kept
+  steps    a process dies, or is stopped, at each step of a refresh in turn (needs a debug build): nothing is lost or spent
+           twice but in the stated window
   rate     refreshes per second on SQLite, beside what the disk syncs: a third of that, or 200
   canary   answers of the provider with tokens where they don't belong. Also after every other case: no token in logs,
            metrics, admin answers and the state directory
@@ -47,7 +49,7 @@ from harness.processes import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Seconds that a case may take in the full run.
-CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 240, "stopped": 420, "rate": 180, "canary": 120}
+CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 240, "stopped": 420, "steps": 600, "rate": 180, "canary": 120}
 
 
 def parse():

@@ -17,12 +17,15 @@ async def run(run):
     async with run.with_cluster(ACCOUNTS, count=1, access_ttl="600s", direct=True) as cluster:
         await cluster.sign_in(whole=False)
         before = await asyncio.to_thread(syncs, cluster.state)
+        servers = [cluster.gateways[0].process, cluster.provider.process]
+        used = [server.cpu() for server in servers]
         begun = time.monotonic()
         load = Load(cluster, 5000, workers=64).begin()
         while len(load.served) < ACCOUNTS and time.monotonic() < begun + 60:
             await asyncio.sleep(0.02)
         took = time.monotonic() - begun
         await load.end()
+        used = [(server.cpu() - before) / max(1, len(load.served)) * 1000 for server, before in zip(servers, used)]
         after = await asyncio.to_thread(syncs, cluster.state)
         commits = [line["at"] for line in cluster.log_lines(REFRESHED)]
         pauses = sorted(((later - earlier, earlier) for earlier, later in zip(commits, commits[1:])), reverse=True)[:5]
@@ -32,6 +35,7 @@ async def run(run):
         bound = min(ENOUGH, raw / 3)
         run.checks += [counted("fdatasync per second, 4 KiB each", f"{before:.0f} before, {after:.0f} after"),
                        Check("refreshes per second", f"{rate:.0f} ({rate / raw:.2f} of it)", f"at least {bound:.0f}", rate >= bound),
+                       counted("processor time per refresh of martlet and martlet-mock, ms", ", ".join(f"{one:.1f}" for one in used)),
                        counted("slowest answer, longest time without a commit, s", f"{load.slowest:.2f}, {pauses[0][0]:.2f}"),
                        equals("accounts refreshed", len(load.served), ACCOUNTS),
                        equals("requests that failed", load.failed_of(), 0), *await once_each(cluster)]

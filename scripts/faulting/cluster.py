@@ -86,7 +86,7 @@ routes:
     def up(self):
         return [gateway for gateway in self.gateways if gateway.is_up]
 
-    async def sign_in(self, accounts=None, whole=True):
+    async def sign_in(self, accounts=None, whole=True, by=None):
         """Gives accounts a new grant of the provider's; without `whole` without its access token."""
         room = asyncio.Semaphore(16)
 
@@ -94,7 +94,7 @@ routes:
             async with room:
                 answer = await self.provider.grant(account)
                 tokens = {key: answer[key] for key in ("refresh_token", "access_token", "expires_in") if whole or key == "refresh_token"}
-                status, body = await self.up[0].ask("PUT", f"/v1/accounts/{account}/tokens", tokens)
+                status, body = await (by or self.up[0]).ask("PUT", f"/v1/accounts/{account}/tokens", tokens)
                 if status != 200:
                     raise Failed(f"the import of {account} is answered {status}: {body[:300]}")
 

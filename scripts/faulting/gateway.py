@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -34,16 +35,17 @@ class Gateway:
     def log_path(self):
         return self.cluster.work / f"{self.name}.log"
 
-    async def start(self):
+    async def start(self, environment=None):
         self.boots += 1
         configuration = self.cluster.work / f"{self.name}.yaml"
         configuration.write_text(self.cluster.configuration(self))
-        self.process = await asyncio.to_thread(self.launch, configuration)
+        self.process = await asyncio.to_thread(self.launch, configuration, environment)
         self.cluster.history.note(f"{self.boot} serves on port {self.port} (process {self.process.process.pid})")
 
-    def launch(self, configuration):
+    def launch(self, configuration, environment):
         with open(self.log_path, "a") as log:
-            process = Process(self.boot, [self.cluster.program, "serve", "--config", configuration], log, stdout=subprocess.PIPE)
+            process = Process(self.boot, [self.cluster.program, "serve", "--config", configuration], log,
+                              stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})
         # Whatever comes of it: the cluster ends it.
         self.cluster.processes.append(process)
         process.first_line()
@@ -56,11 +58,19 @@ class Gateway:
         self.process.process.wait()
         self.process.process.stdout.close()
 
+    def has_died(self):
+        """It has ended itself, as by SIGKILL."""
+        self.kills[self.boot] = time.monotonic()
+        self.process.process.stdout.close()
+
     def hold(self):
         """SIGSTOP."""
+        self.process.process.send_signal(signal.SIGSTOP)
+        self.is_stopped()
+
+    def is_stopped(self):
         self.is_held = True
         self.stops.append([time.monotonic(), None])
-        self.process.process.send_signal(signal.SIGSTOP)
         self.cluster.history.note(f"{self.boot} is stopped")
 
     def go_on(self):

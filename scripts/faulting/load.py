@@ -58,6 +58,13 @@ class Load:
             except asyncio.TimeoutError:
                 pass
 
+    async def request_once(self, gateway, account):
+        caller = Caller(gateway.port)
+        try:
+            await self.request(caller, gateway, account)
+        finally:
+            caller.close()
+
     async def request(self, caller, gateway, account):
         began, boot = time.monotonic(), gateway.boot
         try:

@@ -45,6 +45,11 @@ class Process:
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"{key}:\s+(\d+)", text)[1])
 
+    def cpu(self):
+        """Seconds of processor time that it has used."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def wait_for(self, port):
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
