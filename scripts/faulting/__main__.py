@@ -61,6 +61,7 @@ def parse():
     parser.add_argument("--minutes", type=float, default=5, help="how long processes are killed; the rest in proportion (default: 5)")
     parser.add_argument("--program", type=pathlib.Path, help="the martlet to try (default: builds one, in release)")
     parser.add_argument("--mock", type=pathlib.Path, help="the martlet-mock to use (default: likewise)")
+    parser.add_argument("--history", action="store_true", help="print each case's history, whatever came of it")
     parser.add_argument("--json", type=pathlib.Path, help="keep the figures in this file")
     options = parser.parse_args()
     options.cases = options.cases.split(",")
@@ -100,7 +101,7 @@ async def attempt(case, options):
             run.checks.append(Check("the whole case", f"over {limit:.0f} s", "in time", False))
         except Exception as error:
             run.checks.append(Check("the whole case", f"failed: {type(error).__name__} {error}", "ends", False))
-        if any(check.holds is False for check in run.checks):
+        if options.history or any(check.holds is False for check in run.checks):
             sys.stderr.write(f"--- {case}, seed {options.seed}: the history\n{run.history.text()}{run.evidence}")
     say(f"{case}: ended after {time.monotonic() - started:.0f} s")
     return run.checks

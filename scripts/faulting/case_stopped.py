@@ -9,7 +9,7 @@ from faulting.load import Load
 from faulting.verdicts import Commits, counted, note_uses, one_event_each, spent_twice
 from harness.checks import Check, equals
 
-SHARED, RATE = 60, 160
+SHARED, RATE = 30, 80
 # A claim stands for the provider's timeout and 4 s. What its reader counts begins up to a second before the exchange.
 TIMEOUT, CLAIM = 2, 6
 MOMENTS = ("sent", "answered", "at random")

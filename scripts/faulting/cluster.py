@@ -99,6 +99,8 @@ routes:
                     raise Failed(f"the import of {account} is answered {status}: {body[:300]}")
 
         await asyncio.gather(*(one(account) for account in accounts or self.accounts))
+        # The others hear of it a moment later, or are asked and look.
+        await asyncio.gather(*(gateway.ask("GET", "/v1/accounts") for gateway in self.up))
 
     async def states(self):
         """What the first process that is up says of each account."""

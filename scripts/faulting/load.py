@@ -8,6 +8,8 @@ import time
 from harness.client import BrokenAnswer, Caller
 
 LIMIT = 25
+# Failures that are told one by one.
+NOTED = 60
 
 
 class Load:
@@ -84,24 +86,25 @@ class Load:
             return
         if fields.get("content-type") == "application/problem+json":
             self.cluster.answers.append(body)
-            what = f"{status} {json.loads(body)['type'].rpartition(':')[2]}"
+            problem = json.loads(body)
+            what = f"{status} {problem['type'].rpartition(':')[2]}"
             if status == 503 and "refresh_failed" in what and "retry-after" not in fields:
                 what += " without Retry-After"
         else:
-            what = str(status)
-        self.failed(account, gateway, what, began)
+            what, problem = str(status), {}
+        self.failed(account, gateway, what, began, problem.get("detail", ""))
 
     def was_disturbed(self, gateway, boot, began):
         """A kill, or a stop, between the request's beginning and a little ago."""
         return (gateway.boot != boot or not gateway.is_up or any(at >= began - 0.1 for at in gateway.kills.values())
                 or any(until is None or until >= began - 0.1 for _, until in gateway.stops))
 
-    def failed(self, account, gateway, what, began):
+    def failed(self, account, gateway, what, began, detail=""):
         self.outcomes[what] += 1
         self.failures.append((time.monotonic(), account, gateway.name, what))
-        if len(self.failures) <= 60:
+        if len(self.failures) <= NOTED:
             self.cluster.history.note(
-                f"a request for {account} at {gateway.boot}: {what}, after {time.monotonic() - began:.3f} s")
+                f"a request for {account} at {gateway.boot}: {what} after {time.monotonic() - began:.3f} s {detail}")
 
     def failed_of(self, *codes):
         """How many failed with one of these; without any, how many failed."""
