@@ -54,18 +54,17 @@ async def attempt(cluster, account, step, action, grace):
         await reached(first, action)
     except Failed:
         cluster.history.note(f"{account}: {step} was not reached")
+        calls.cancel()
         return ["was not reached"]
-    finally:
-        if action == "kill":
-            await calls
     cluster.history.note(f"{account}: {first.boot} had {step}={action}")
     load = Load(cluster, 20, [account], [other], workers=2).begin()
-    if action != "kill":
+    if action == "kill":
+        await calls
+        await first.start()
+    else:
         await asyncio.sleep(action)
         first.go_on()
         await calls
-    else:
-        await first.start()
     begun, dead = time.monotonic(), False
     while not dead and load.served.get(account, 0) < begun and time.monotonic() < begun + RECOVERY:
         await asyncio.sleep(0.1)
