@@ -29,8 +29,9 @@ import sys
 import tempfile
 import time
 
-from stressing.checks import Check, Skipped, report
-from stressing.processes import Failed, Processes, say
+from harness.checks import Check, Skipped, report
+from harness.processes import Failed
+from stressing.processes import Processes, say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DESCRIPTORS = 1 << 15

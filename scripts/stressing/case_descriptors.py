@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from stressing.checks import Check, at_most, equals
-from stressing.client import answer_time
+from harness.checks import Check, at_most, equals
+from harness.client import answer_time
 from stressing.processes import say
 
 LIMIT = 256

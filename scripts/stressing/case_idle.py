@@ -3,8 +3,8 @@
 import asyncio
 import socket
 
-from stressing.checks import at_most, equals
-from stressing.client import answer_time
+from harness.checks import at_most, equals
+from harness.client import answer_time
 from stressing.processes import say
 
 REQUEST = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n"

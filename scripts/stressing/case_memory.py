@@ -2,8 +2,8 @@
 
 import asyncio
 
-from stressing.checks import at_most, equals
-from stressing.client import read_head
+from harness.checks import at_most, equals
+from harness.client import read_head
 
 PIECE = b"x" * 65536
 

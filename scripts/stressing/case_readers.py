@@ -6,7 +6,7 @@ import selectors
 import socket
 import time
 
-from stressing.checks import at_most, equals
+from harness.checks import at_most, equals
 from stressing.processes import say
 
 SIZE = 1 << 20

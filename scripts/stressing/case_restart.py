@@ -17,9 +17,10 @@ import subprocess
 import sys
 import time
 
-from stressing.checks import Check, Skipped, equals
-from stressing.client import BrokenAnswer, Caller
-from stressing.processes import Failed, Gateway, ask, say
+from harness.checks import Check, Skipped, equals
+from harness.client import BrokenAnswer, Caller
+from harness.processes import Failed, ask
+from stressing.processes import Gateway, say
 
 MIGRATE = pathlib.Path("/proc/sys/net/ipv4/tcp_migrate_req")
 WORKERS = 32

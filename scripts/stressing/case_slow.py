@@ -3,8 +3,8 @@
 import asyncio
 import json
 
-from stressing.checks import Check, at_most, equals
-from stressing.client import answer_time, load, p99
+from harness.checks import Check, at_most, equals
+from harness.client import answer_time, load, p99
 from stressing.processes import say
 
 

@@ -4,8 +4,9 @@ import asyncio
 import importlib.util
 import random
 
-from stressing.checks import Skipped, equals
-from stressing.processes import TOKEN, free_port, say
+from harness.checks import Skipped, equals
+from harness.processes import free_port
+from stressing.processes import TOKEN, say
 
 # Messages that may be on their way at once.
 WINDOW = 64

@@ -1,77 +1,18 @@
 """What a case starts: the gateway, an upstream, and helpers. All of it ends with the case."""
 
-import contextlib
 import json
-import os
-import pathlib
-import re
 import resource
-import select
-import socket
 import subprocess
 import sys
-import time
 
-from stressing.checks import Skipped
+from harness.checks import Skipped
+from harness.processes import Failed, Process, ask, free_port
 
 TOKEN = "stress-" + "abcdefgh" * 14
-START_SECONDS = 30
-COMMAND_SECONDS = 30
-
-
-class Failed(Exception):
-    pass
 
 
 def say(text):
     print(f"stress: {text}", file=sys.stderr, flush=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def ask(command, **options):
-    """Runs a command that ends by itself."""
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, **options)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"`martlet {command[1]}` does not end within {COMMAND_SECONDS} s") from None
-
-
-class Process:
-    def __init__(self, name, command, log, **options):
-        self.name = name
-        self.process = subprocess.Popen([str(one) for one in command], stderr=log, stdin=subprocess.DEVNULL, **options)
-
-    @property
-    def is_alive(self):
-        return self.process.poll() is None
-
-    def memory(self, key):
-        """A line of /proc/PID/status in KiB: VmRSS, or VmHWM, the most that VmRSS ever was."""
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"{key}:\s+(\d+)", text)[1])
-
-    def wait_for(self, port):
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            if not self.is_alive:
-                raise Failed(f"{self.name} ended while starting")
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return
-            time.sleep(0.05)
-        raise Failed(f"{self.name} does not listen on port {port}")
-
-    def end(self):
-        self.process.terminate()
-        try:
-            return self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
 
 
 class Gateway(Process):
@@ -83,23 +24,12 @@ class Gateway(Process):
         super().__init__("martlet", [program, "serve", "--config", home / "martlet.yaml", *arguments], log,
                          stdout=subprocess.PIPE, preexec_fn=limit)
         try:
-            self.wait_until_serving()
+            # It says where it serves once it does.
+            self.first_line()
         except BaseException:
             # Nobody else knows of it yet.
             self.end()
             raise
-
-    def wait_until_serving(self):
-        """It says where it serves once it does, in a line on its standard output."""
-        output, deadline, said = self.process.stdout.fileno(), time.monotonic() + START_SECONDS, b""
-        while b"\n" not in said:
-            readable, _, _ = select.select([output], [], [], max(0, deadline - time.monotonic()))
-            if not readable:
-                raise Failed(f"martlet does not say within {START_SECONDS} s that it serves")
-            piece = os.read(output, 4096)
-            if not piece:
-                raise Failed("martlet did not start")
-            said += piece
 
     def import_tokens(self):
         tokens = json.dumps({"refresh_token": "stress", "access_token": TOKEN, "expires_in": 86400})

@@ -25,19 +25,27 @@ class Caller:
 
     async def get(self, path):
         """The status of the answer, whose body is read and forgotten."""
+        return (await self.fetch("GET", path))[0]
+
+    async def fetch(self, method, path, fields=None, body=b""):
+        """The status, the fields and the body of the answer."""
         if not self.writer:
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         self.has_answer = False
-        self.writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in (fields or {}).items())]
+        if method != "GET":
+            lines.append(f"Content-Length: {len(body)}")
+        self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         first = await self.reader.readexactly(1)
         self.has_answer = True
-        status, fields = await read_head(self.reader, first)
-        if "content-length" not in fields:
+        status, got = await read_head(self.reader, first)
+        # An answer that says 204 has no body, nor its length.
+        if "content-length" not in got and status != 204:
             raise BrokenAnswer("an answer without a length")
-        await self.reader.readexactly(int(fields["content-length"]))
-        if fields.get("connection", "").lower() == "close":
+        content = await self.reader.readexactly(int(got.get("content-length", 0)))
+        if got.get("connection", "").lower() == "close":
             self.close()
-        return status
+        return status, got, content
 
     def close(self):
         if self.writer:

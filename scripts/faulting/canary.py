@@ -1,0 +1,43 @@
+"""Looks for tokens where none may stand: logs, metrics, admin answers, Martlet's own answers and the state directory."""
+
+import base64
+
+# The piece of a token that is looked for, in each of the spellings that bytes take in files.
+LENGTH = 20
+
+
+def needles(token):
+    """Pieces of one token of LENGTH bytes each. A token's beginning is the same in many."""
+    core = token[-40:].encode()
+    spellings = [core[:LENGTH], core[:LENGTH // 2].hex().encode(), core[:LENGTH // 2].hex().upper().encode()]
+    for alignment in range(3):
+        spellings.append(base64.b64encode(core[alignment:alignment + LENGTH // 4 * 3]))
+    return spellings
+
+
+def search(places, secrets):
+    """Which secret, by its name, stands in which place. `places` and `secrets` are pairs of a name and of bytes or text."""
+    wanted = {needle: name for name, secret in secrets for needle in needles(secret)}
+    found = set()
+    for place, content in places:
+        for start in range(len(content) - LENGTH + 1):
+            name = wanted.get(content[start:start + LENGTH])
+            # Where a secret is at home.
+            if name and not place.endswith(name):
+                found.add(f"{name} in {place}")
+    return sorted(found)
+
+
+async def scan(cluster):
+    """What was found, and what was looked through, in words."""
+    secrets = [("a token", token) for token in cluster.provider.recorder.tokens]
+    secrets.append(("admin.token", cluster.admin_token))
+    places = [("one of Martlet's own answers", answer) for answer in cluster.answers]
+    for gateway in cluster.up:
+        for path in ("/metrics", "/v1/status", "/v1/accounts", f"/v1/accounts/{cluster.accounts[0]}"):
+            places.append((f"{path} of {gateway.name}", (await gateway.ask("GET", path))[1]))
+    for gateway in cluster.gateways:
+        places.append((gateway.log_path.name, gateway.log_path.read_bytes()))
+    places += [(f"state_dir/{file.name}", file.read_bytes()) for file in sorted(cluster.state.rglob("*")) if file.is_file()]
+    size = sum(len(content) for _, content in places)
+    return search(places, secrets), f"{len(secrets)} tokens in {len(places)} places, {size / 1e6:.1f} MB"

@@ -1,0 +1,114 @@
+"""A process dies, or is stopped, at each step of a refresh in turn (a debug build's MARTLET_FAILPOINTS): outside the window
+from the exchange to the commit nothing is lost and nothing goes out twice."""
+
+import asyncio
+import mmap
+import pathlib
+import time
+
+from faulting.history import say
+from faulting.load import Load
+from faulting.verdicts import counted, events
+from harness.checks import Skipped, equals
+from harness.processes import Failed
+
+# The provider has spent the refresh token, and its answer is known to that process alone.
+WINDOW = ["after_exchange", "before_commit"]
+STEPS = ["before_read", "after_read", "before_claim", "after_claim", "before_exchange", "sending", *WINDOW, "after_commit"]
+LOST, BROKEN = {"on": "token", "drop": "after_commit"}, {"on": "token", "status": 500, "times": 2}
+# Steps that only a trouble with the provider leads to.
+TROUBLED = {"before_renewal": LOST, "after_renewal": LOST, "before_write_back": BROKEN, "after_write_back": BROKEN}
+# A claim stands for the provider's timeout of 2 s, and 4 s.
+SHORT, LONG, RECOVERY = 3, 9, 20
+
+
+async def run(run):
+    with open(run.options.program, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        if image.find(b"MARTLET_FAILPOINTS") < 0:
+            raise Skipped("this martlet has no failpoints: try a debug build")
+    hold = [SHORT, LONG] if run.options.minutes >= 1 else [SHORT]
+    for grace in (0, 60):
+        steps = STEPS + (list(TROUBLED) if grace else [])
+        tries = [(step, action) for action in ("kill", *hold) for step in steps]
+        run.random.shuffle(tries)
+        async with run.with_cluster(len(tries), count=2, access_ttl="60s", grace=f"{grace}s") as cluster:
+            wrong = {"was not served": [], "was spent twice": [], "died": [], "has not one event": [], "was not reached": []}
+            for account, (step, action) in zip(cluster.accounts, tries):
+                for what in await attempt(cluster, account, step, action, grace):
+                    wrong[what].append(f"{step}={action}")
+            say(f"steps: grace {grace} s: {len(tries)} tries")
+            run.checks.append(counted(f"grace {grace} s: steps tried", len(tries)))
+            run.checks += [equals(f"grace {grace} s: whose account {what}", sorted(found), []) for what, found in wrong.items()]
+
+
+async def attempt(cluster, account, step, action, grace):
+    """What was wrong with the account whose refresh met that."""
+    first, other = cluster.gateways
+    if first.is_up:
+        first.kill()
+    await first.start({"MARTLET_FAILPOINTS": f"{step}={'kill' if action == 'kill' else 'stop'}@1"})
+    await cluster.sign_in([account], whole=False, by=other)
+    await cluster.provider.faults(*([TROUBLED[step]] if step in TROUBLED else []))
+    calls = asyncio.create_task(first_call(first, account))
+    try:
+        await reached(first, action)
+    except Failed:
+        cluster.history.note(f"{account}: {step} was not reached")
+        calls.cancel()
+        return ["was not reached"]
+    cluster.history.note(f"{account}: {first.boot} had {step}={action}")
+    load = Load(cluster, 20, [account], [other], workers=2).begin()
+    if action == "kill":
+        await calls
+        await first.start()
+    else:
+        await asyncio.sleep(action)
+        first.go_on()
+        await calls
+    begun, dead = time.monotonic(), False
+    while not dead and load.served.get(account, 0) < begun and time.monotonic() < begun + RECOVERY:
+        await asyncio.sleep(0.1)
+        dead = load.failed_of("reauthorization_required") > 0
+    # A late success may come after a death was declared.
+    await asyncio.sleep(0.5)
+    await load.end()
+    return judge(cluster, account, step, action, grace, dead, load.served.get(account, 0) >= begun)
+
+
+async def first_call(gateway, account):
+    """The refresh begins by this; what is answered is for the others to see."""
+    await Load(gateway.cluster, 1, [account], [gateway]).request_once(gateway, account)
+
+
+async def reached(gateway, action):
+    """Waits until the process has killed or stopped itself."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if action == "kill" and not gateway.process.is_alive:
+            gateway.has_died()
+            return
+        if action != "kill" and pathlib.Path(f"/proc/{gateway.process.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T":
+            gateway.is_stopped()
+            return
+        await asyncio.sleep(0.01)
+    raise Failed("not reached")
+
+
+def judge(cluster, account, step, action, grace, dead, is_served):
+    uses = [use for use in cluster.provider.recorder.uses if use.account == account]
+    most = max((sum(other.token == use.token for other in uses) for use in uses), default=0)
+    # What ends, or stands still for longer than its claim, within the window takes its answer with it.
+    may_repeat = step in TROUBLED or step in WINDOW and action in ("kill", LONG)
+    found = []
+    if dead and (grace or not may_repeat):
+        found.append("died")
+    if not dead and not is_served:
+        found.append("was not served")
+    if most > 1 and not may_repeat:
+        found.append("was spent twice")
+    if events(cluster)[account] != dead:
+        found.append("has not one event")
+    if found:
+        words = ", ".join(f"{use.boot} spent {use.token} at {use.at - cluster.history.began:.3f} s ({use.status})" for use in uses)
+        cluster.history.note(f"{account}: {step}={action}: {', '.join(found)}: {words}")
+    return found

@@ -1,0 +1,102 @@
+"""One of four processes is stopped (SIGSTOP) in a step of a refresh or at random, for less than a claim stands and for more,
+and goes on as if nothing had been."""
+
+import asyncio
+import time
+
+from faulting.history import say
+from faulting.load import Load
+from faulting.verdicts import Commits, counted, note_uses, one_event_each, spent_twice
+from harness.checks import Check, equals
+
+SHARED, RATE = 30, 80
+# A claim stands for the provider's timeout and 4 s. What its reader counts begins up to a second before the exchange.
+TIMEOUT, CLAIM = 2, 6
+MOMENTS = ("sent", "answered", "at random")
+# So that a stop comes between a request and its answer.
+SLOW = {"on": "token", "times": 0, "delay_answer": "20ms"}
+
+
+async def run(run):
+    longest = [one for one in (3, 13, 30) if one <= max(3, run.options.minutes * 6)]
+    for grace in ("0s", "60s"):
+        async with run.with_cluster(SHARED + 4, grace=grace, timeout=f"{TIMEOUT}s") as cluster:
+            await cluster.sign_in()
+            await cluster.provider.faults(SLOW)
+            # Most are used at all processes; of the last four each at one alone, so that nobody takes its refresh over.
+            loads = [Load(cluster, RATE, cluster.accounts[:SHARED])]
+            solo = dict(zip((gateway.name for gateway in cluster.gateways), cluster.accounts[SHARED:]))
+            loads += [Load(cluster, 8, [solo[gateway.name]], [gateway], workers=4) for gateway in cluster.gateways]
+            for load in loads:
+                load.begin()
+            await asyncio.sleep(2)
+            for seconds in longest:
+                for moment in MOMENTS:
+                    await stop_one(run, cluster, seconds, moment, solo)
+            # Those that were refreshing when the last was stopped.
+            await asyncio.sleep(CLAIM + 3)
+            for load in loads:
+                await load.end()
+            run.checks += await judge(cluster, grace, loads, solo)
+
+
+async def stop_one(run, cluster, seconds, moment, solo):
+    gateway = run.random.choice(cluster.gateways)
+    if moment == "at random":
+        await asyncio.sleep(run.random.random())
+        gateway.hold()
+    else:
+        gateway_is_there = asyncio.get_running_loop().create_future()
+
+        def watch(step, use):
+            # In the moment itself: of the account that only this process uses, so that it is seen what becomes of its answer.
+            if step == moment and use.boot == gateway.boot and use.account == solo[gateway.name] and not gateway_is_there.done():
+                gateway.hold()
+                cluster.history.note(f"{gateway.boot} had {step} {use.account}'s refresh token {use.token}")
+                gateway_is_there.set_result(use)
+
+        cluster.provider.recorder.watchers.append(watch)
+        try:
+            await asyncio.wait_for(gateway_is_there, 15)
+        finally:
+            cluster.provider.recorder.watchers.remove(watch)
+    say(f"stopped: {gateway.name}, {moment}, for {seconds} s")
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        gateway.go_on()
+    await asyncio.sleep(2)
+
+
+async def judge(cluster, grace, loads, solo):
+    dead = await cluster.dead()
+    commits, again, unexplained, early = Commits(cluster), 0, 0, 0
+    for uses in spent_twice(cluster).values():
+        for first, second in zip(uses, uses[1:]):
+            again += 1
+            until = (first.answered or first.at + TIMEOUT) + 2
+            gateway = next(one for one in cluster.gateways if one.name == first.process)
+            held = [one for one in gateway.stops if first.at - 1 <= one[0] <= until and (one[1] or time.monotonic()) > first.at]
+            if not held or commits.after(first, held[0][0]):
+                unexplained += 1
+                note_uses(cluster, uses, "again, although nobody was stopped")
+            elif second.process != first.process and second.at - first.at < CLAIM - 1:
+                early += 1
+                note_uses(cluster, uses, "again, before its claim had lapsed")
+            else:
+                note_uses(cluster, uses, "again, as it may be")
+    lonely = sorted(set(solo.values()) & {use.account for uses in spent_twice(cluster).values() for use in uses[1:]})
+    name = f"grace {grace}: "
+    checks = [counted(name + "requests", "; ".join(load.summary for load in loads)),
+              counted(name + "refresh tokens spent again, as a claim had lapsed", again),
+              equals(name + "spent again without a stop", unexplained, 0),
+              equals(name + "spent again by another before the claim had lapsed", early, 0),
+              equals(name + "of accounts that one process uses: late successes that were not kept", lonely, []),
+              one_event_each(cluster, dead)]
+    reused = {use.account for uses in spent_twice(cluster).values() for use in uses[1:]}
+    checks.append(equals(name + "dead without a second use", sorted(dead - reused), []))
+    if grace != "0s":
+        checks.append(Check(name + "accounts dead", str(len(dead)), "0", not dead))
+    else:
+        checks.append(counted(name + "accounts dead", len(dead)))
+    return checks

@@ -1,0 +1,110 @@
+"""One process of several that share their tokens: it is started, killed, stopped and started again."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from harness.client import Caller
+from harness.processes import Failed, Process, free_port
+
+
+class Gateway:
+    """Has a name, a listener and an admin address for the whole case, and a boot for each process that it was."""
+
+    def __init__(self, name, cluster):
+        self.name, self.cluster = name, cluster
+        self.port, self.admin = free_port(), free_port()
+        self.boots, self.process = 0, None
+        # When each boot was killed; and [from, until] of each stop.
+        self.kills, self.stops = {}, []
+        self.is_held = False
+
+    @property
+    def boot(self):
+        return f"{self.name}.{self.boots}"
+
+    @property
+    def is_up(self):
+        return self.process is not None and self.process.is_alive and not self.is_held
+
+    @property
+    def log_path(self):
+        return self.cluster.work / f"{self.name}.log"
+
+    async def start(self, environment=None):
+        self.boots += 1
+        configuration = self.cluster.work / f"{self.name}.yaml"
+        configuration.write_text(self.cluster.configuration(self))
+        self.process = await asyncio.to_thread(self.launch, configuration, environment)
+        self.cluster.history.note(f"{self.boot} serves on port {self.port} (process {self.process.process.pid})")
+
+    def launch(self, configuration, environment):
+        with open(self.log_path, "a") as log:
+            process = Process(self.boot, [self.cluster.program, "serve", "--config", configuration], log,
+                              stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})
+        # Whatever comes of it: the cluster ends it.
+        self.cluster.processes.append(process)
+        process.first_line()
+        return process
+
+    def kill(self):
+        self.kills[self.boot] = time.monotonic()
+        self.cluster.history.note(f"{self.boot} is killed")
+        self.process.process.kill()
+        self.process.process.wait()
+        self.process.process.stdout.close()
+
+    def has_died(self):
+        """It has ended itself, as by SIGKILL."""
+        self.kills[self.boot] = time.monotonic()
+        self.process.process.stdout.close()
+
+    def hold(self):
+        """SIGSTOP."""
+        self.process.process.send_signal(signal.SIGSTOP)
+        self.is_stopped()
+
+    def is_stopped(self):
+        self.is_held = True
+        self.stops.append([time.monotonic(), None])
+        self.cluster.history.note(f"{self.boot} is stopped")
+
+    def go_on(self):
+        self.stops[-1][1] = time.monotonic()
+        self.process.process.send_signal(signal.SIGCONT)
+        self.is_held = False
+        self.cluster.history.note(f"{self.boot} goes on")
+
+    async def ask(self, method, path, body=None, limit=20):
+        """An answer of the admin listener: its status, and its body as it is."""
+        caller = Caller(self.admin)
+        content = json.dumps(body).encode() if body is not None else b""
+        fields = {"Authorization": f"Bearer {self.cluster.admin_token}", "Content-Type": "application/json"}
+        try:
+            status, _, answer = await asyncio.wait_for(caller.fetch(method, path, fields, content), limit)
+        except asyncio.TimeoutError:
+            raise Failed(f"{self.boot} does not answer {method} {path} within {limit} s") from None
+        finally:
+            caller.close()
+        return status, answer
+
+    def log_lines(self):
+        """What it has logged in all its boots, as objects with `at` on the monotonic clock."""
+        for line in self.log_path.read_text(errors="replace").splitlines():
+            try:
+                facts = json.loads(line)
+            except ValueError:
+                # Cut short by a kill.
+                continue
+            facts["at"] = self.cluster.history.moment(facts.get("time", ""))
+            facts["process"] = self.name
+            yield facts
+
+    def fatal_lines(self):
+        """Lines of the Swift runtime, which are no JSON: a trap, or a sanitizer's."""
+        return [line for line in self.log_path.read_text(errors="replace").splitlines()
+                if re.search(r"Fatal error|Crashed|AddressSanitizer|ThreadSanitizer", line)]

@@ -1,0 +1,115 @@
+"""Callers of all accounts over all processes, at an even rate, and what became of their requests."""
+
+import asyncio
+import collections
+import json
+import time
+
+from harness.client import BrokenAnswer, Caller
+
+LIMIT = 25
+# Failures that are told one by one.
+NOTED = 60
+
+
+class Load:
+    """Goes on until it is ended. A request that met a killed or stopped process has not failed: nobody answered it."""
+
+    def __init__(self, cluster, rate, accounts=None, gateways=None, workers=16):
+        self.cluster, self.rate, self.workers = cluster, rate, workers
+        self.accounts, self.gateways = accounts or cluster.accounts, gateways or cluster.gateways
+        self.outcomes, self.failures = collections.Counter(), []
+        # When each account was last answered 200, and the longest that a 200 took.
+        self.served, self.slowest = {}, 0
+        self.ending, self.tasks = asyncio.Event(), []
+
+    def begin(self):
+        self.tasks = [asyncio.create_task(self.work(gateway, number, place))
+                      for place, gateway in enumerate(self.gateways) for number in range(self.workers)]
+        return self
+
+    async def end(self):
+        self.ending.set()
+        await asyncio.gather(*self.tasks)
+
+    async def work(self, gateway, number, place):
+        caller, boot, turn = Caller(gateway.port), gateway.boot, number
+        pace, start = len(self.gateways) * self.workers / self.rate, time.monotonic()
+        start += (number * len(self.gateways) + place) / self.rate
+        # Each process comes to each account, at moments of its own.
+        offset = place * len(self.accounts) // len(self.gateways)
+        while not self.ending.is_set():
+            await self.rest(start + (turn - number) // self.workers * pace - time.monotonic())
+            if self.ending.is_set():
+                break
+            if boot != gateway.boot:
+                # What is kept of the one before is no connection any more.
+                caller.close()
+                boot = gateway.boot
+            if gateway.is_up:
+                await self.request(caller, gateway, self.accounts[(turn + offset) % len(self.accounts)])
+            else:
+                caller.close()
+            turn += self.workers
+        caller.close()
+
+    async def rest(self, seconds):
+        if seconds > 0:
+            try:
+                await asyncio.wait_for(self.ending.wait(), seconds)
+            except asyncio.TimeoutError:
+                pass
+
+    async def request_once(self, gateway, account):
+        caller = Caller(gateway.port)
+        try:
+            await self.request(caller, gateway, account)
+        finally:
+            caller.close()
+
+    async def request(self, caller, gateway, account):
+        began, boot = time.monotonic(), gateway.boot
+        try:
+            status, fields, body = await asyncio.wait_for(caller.fetch("GET", f"/{account}/status/200"), LIMIT)
+        except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer) as error:
+            caller.close()
+            if not self.was_disturbed(gateway, boot, began):
+                self.failed(account, gateway, type(error).__name__, began)
+            else:
+                self.outcomes["with a process that was killed or stopped"] += 1
+            return
+        if status == 200:
+            self.outcomes[200] += 1
+            self.served[account] = time.monotonic()
+            if not self.was_disturbed(gateway, boot, began):
+                self.slowest = max(self.slowest, time.monotonic() - began)
+            return
+        if fields.get("content-type") == "application/problem+json":
+            self.cluster.answers.append(body)
+            problem = json.loads(body)
+            what = f"{status} {problem['type'].rpartition(':')[2]}"
+            if status == 503 and "refresh_failed" in what and "retry-after" not in fields:
+                what += " without Retry-After"
+        else:
+            what, problem = str(status), {}
+        self.failed(account, gateway, what, began, problem.get("detail", ""))
+
+    def was_disturbed(self, gateway, boot, began):
+        """A kill, or a stop, between the request's beginning and a little ago."""
+        return (gateway.boot != boot or not gateway.is_up or any(at >= began - 0.1 for at in gateway.kills.values())
+                or any(until is None or until >= began - 0.1 for _, until in gateway.stops))
+
+    def failed(self, account, gateway, what, began, detail=""):
+        self.outcomes[what] += 1
+        self.failures.append((time.monotonic(), account, gateway.name, what))
+        if len(self.failures) <= NOTED:
+            self.cluster.history.note(
+                f"a request for {account} at {gateway.boot}: {what} after {time.monotonic() - began:.3f} s {detail}")
+
+    def failed_of(self, *codes):
+        """How many failed with one of these; without any, how many failed."""
+        return sum(any(code in what for code in codes) or not codes for _, _, _, what in self.failures)
+
+    @property
+    def summary(self):
+        return ", ".join(f"{count} {what}" for what, count in sorted(self.outcomes.items(), key=str))

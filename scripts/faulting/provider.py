@@ -1,0 +1,64 @@
+"""A provider that rotates refresh tokens and takes a second use for theft: a martlet-mock, with the recorder before its
+token endpoint. Its API is reached without it."""
+
+import json
+import re
+import subprocess
+
+from faulting.recorder import Recorder
+from harness.client import Caller
+from harness.processes import Failed, Process
+
+
+class Provider:
+    """One `martlet-mock`. `access_ttl` and `grace` are its options."""
+
+    def __init__(self, program, work, history, access_ttl="3s", grace="0s"):
+        self.history = history
+        self.log = open(work / "mock.log", "w")
+        self.process = Process("martlet-mock", [
+            program, "--port", "0", "--rotate", "--reuse-detection", "--access-ttl", access_ttl, "--grace", grace,
+        ], self.log, stdout=subprocess.PIPE)
+        try:
+            self.api = int(re.search(r":(\d+)", self.process.first_line())[1])
+        except BaseException:
+            self.process.end()
+            raise
+        self.recorder = Recorder(self.api, history)
+
+    async def start(self):
+        await self.recorder.start()
+        return self
+
+    async def grant(self, account):
+        """A token answer, as for a person who signs in."""
+        answer = await self.control("POST", "grants", {"account": account})
+        self.recorder.learn(account, answer)
+        return answer
+
+    async def faults(self, *rules):
+        self.history.note(f"the provider's faults: {json.dumps(rules)}")
+        await self.control("PUT", "faults", rules)
+
+    async def expire(self):
+        await self.control("POST", "expire", {})
+
+    async def stats(self):
+        return await self.control("GET", "stats")
+
+    async def control(self, method, what, body=None):
+        caller = Caller(self.api)
+        try:
+            content = json.dumps(body).encode() if body is not None else b""
+            status, _, answer = await caller.fetch(method, f"/_control/{what}", {"Content-Type": "application/json"}, content)
+        finally:
+            caller.close()
+        if status != 200:
+            raise Failed(f"martlet-mock answers {status} to {method} {what}: {answer[:200]}")
+        return json.loads(answer)
+
+    async def stop(self):
+        await self.recorder.stop()
+        self.process.process.kill()
+        self.process.process.wait()
+        self.log.close()

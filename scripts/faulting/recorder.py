@@ -1,0 +1,156 @@
+"""Stands between the gateways and the provider's token endpoint, and keeps what went through: who spent which refresh
+token when, and what came back. It can be away, as a provider is; it changes nothing else."""
+
+import asyncio
+import contextlib
+import dataclasses
+import hashlib
+import json
+import time
+import urllib.parse
+
+from harness.client import read_head
+
+AWAY = "away"
+RESETS = "resets"
+SILENT = "silent"
+
+
+def short(token):
+    """Enough to tell tokens apart in a history; a token is never printed."""
+    return hashlib.sha256(token.encode()).hexdigest()[:8]
+
+
+@dataclasses.dataclass
+class Use:
+    """One token request with a refresh token. Times are of the monotonic clock."""
+
+    at: float
+    # Which boot of which process: "b.3".
+    boot: str
+    account: str
+    token: str
+    status: int | None = None
+    # When the provider's answer had gone to the gateway's socket.
+    answered: float | None = None
+
+    @property
+    def process(self):
+        return self.boot.split(".")[0]
+
+
+class Recorder:
+    def __init__(self, port, history):
+        self.target, self.history = port, history
+        self.server, self.port, self.trouble = None, 0, None
+        self.uses = []
+        # Of all tokens that the provider has given.
+        self.account_of, self.tokens = {}, set()
+        # Called with ("sent" | "answered", use) in the moment itself.
+        self.watchers = []
+        self.connections = set()
+
+    async def start(self):
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port, backlog=1024)
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    async def be(self, trouble):
+        """From now on: AWAY refuses connections, RESETS ends them without an answer, SILENT never answers; None passes on."""
+        self.history.note(f"the provider is {trouble or 'there again'}")
+        self.trouble = trouble
+        if trouble == AWAY and self.server:
+            self.server.close()
+            self.server = None
+        elif trouble != AWAY and not self.server:
+            await self.start()
+
+    def learn(self, account, answer):
+        for kind in ("access_token", "refresh_token"):
+            if answer.get(kind):
+                self.tokens.add(answer[kind])
+        if answer.get("refresh_token"):
+            self.account_of[answer["refresh_token"]] = account
+
+    def by_token(self):
+        """The uses of each refresh token, in the order in which they came."""
+        uses = {}
+        for use in self.uses:
+            uses.setdefault(use.token, []).append(use)
+        return uses
+
+    async def sent_by(self, process, step):
+        """Waits for the next moment in which `process` is in that step of a refresh."""
+        moment = asyncio.get_running_loop().create_future()
+
+        def watch(what, use):
+            if what == step and use.process == process and not moment.done():
+                moment.set_result(use)
+
+        self.watchers.append(watch)
+        try:
+            return await moment
+        finally:
+            self.watchers.remove(watch)
+
+    async def serve(self, reader, writer):
+        self.connections.add(asyncio.current_task())
+        try:
+            # Cancelled is what the end of the case does.
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await self.exchange(reader, writer)
+        finally:
+            self.connections.discard(asyncio.current_task())
+            writer.close()
+
+    async def exchange(self, reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        fields = dict(line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:] if line)
+        body = await reader.readexactly(int(fields[b"content-length"]))
+        form = {name: values[0] for name, values in urllib.parse.parse_qs(body.decode()).items()}
+        token = form.get("refresh_token", "")
+        use = Use(time.monotonic(), form.get("replica", "?"), self.account_of.get(token, "?"), short(token))
+        self.uses.append(use)
+        self.tell("sent", use)
+        if self.trouble == SILENT:
+            # Until the gateway has had enough. Nothing of it reaches the provider, also when that is there again by then.
+            await reader.read()
+            return
+        if self.trouble:
+            return
+        answer = await self.ask(head + body)
+        if not answer:
+            return
+        status, content = answer
+        use.status = status[0]
+        with contextlib.suppress(ValueError, AttributeError):
+            self.learn(use.account, json.loads(content))
+        writer.write(status[1] + content)
+        self.tell("answered", use)
+        use.answered = time.monotonic()
+        await writer.drain()
+
+    async def ask(self, request):
+        """Asks the provider, whether or not the gateway lives to see the answer; None where none comes."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.target)
+        try:
+            writer.write(request)
+            raw = await reader.readuntil(b"\r\n\r\n")
+            feed = asyncio.StreamReader()
+            feed.feed_data(raw)
+            status, fields = await read_head(feed)
+            return (status, raw), await reader.readexactly(int(fields["content-length"]))
+        except (asyncio.IncompleteReadError, OSError):
+            return None
+        finally:
+            writer.close()
+
+    def tell(self, step, use):
+        for watch in list(self.watchers):
+            watch(step, use)
+
+    async def stop(self):
+        if self.server:
+            self.server.close()
+        for task in list(self.connections):
+            task.cancel()
+        await asyncio.gather(*self.connections, return_exceptions=True)

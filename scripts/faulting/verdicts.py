@@ -1,0 +1,82 @@
+"""What a history must show: each refresh token spent once, or a second time for the stated reason."""
+
+import collections
+
+from faulting.cluster import DEAD, REFRESHED
+from harness.checks import Check, equals
+
+# From the end of an exchange to its commit: two writes that wait for their turn.
+COMMIT_SECONDS = 2
+
+
+def counted(what, value):
+    return Check(what, str(value), "-", True)
+
+
+def spent_twice(cluster):
+    """The uses of each refresh token that went out more than once."""
+    return {token: uses for token, uses in cluster.provider.recorder.by_token().items() if len(uses) > 1}
+
+
+def note_uses(cluster, uses, why):
+    words = ", ".join(f"{use.boot} at {use.at - cluster.history.began:.3f} s" + (
+        f" ({use.status} at {use.answered - cluster.history.began:.3f} s)" if use.answered else " (no answer)") for use in uses)
+    cluster.history.note(f"{uses[0].account}'s refresh token {uses[0].token} was spent {why}: {words}")
+
+
+async def once_each(cluster):
+    """No refresh token went out twice, as the provider and as the recorder have it."""
+    stats = await cluster.provider.stats()
+    twice = spent_twice(cluster)
+    for uses in list(twice.values())[:20]:
+        note_uses(cluster, uses, "more than once")
+    most = max((count for counts in stats["refresh_token_uses"].values() for count in counts), default=0)
+    return [counted("refreshes", stats["token_requests"]["ok"]),
+            equals("most uses of a refresh token", most, 1),
+            equals("refresh tokens that the recorder saw twice", len(twice), 0),
+            equals("reuse detections", stats["reuse_detections"], 0)]
+
+
+class Commits:
+    """When which boot's process said that it has refreshed which account."""
+
+    def __init__(self, cluster):
+        self.lines = collections.defaultdict(list)
+        for line in cluster.log_lines(REFRESHED):
+            self.lines[line["process"], line.get("account.name")].append(line["at"])
+
+    def after(self, use, until):
+        # The log's times are in milliseconds.
+        return any(use.at - 0.002 <= at <= until for at in self.lines[use.process, use.account])
+
+
+def explained_by_kill(cluster, use, commits):
+    """When the process that had spent the token was killed: after the POST was sent, and before the answer stood in the
+    store; None where it was not."""
+    gateway = next(one for one in cluster.gateways if one.name == use.process)
+    killed = gateway.kills.get(use.boot)
+    # What it had sent may be read a moment after its end.
+    is_within = killed is not None and killed <= (use.answered or use.at) + COMMIT_SECONDS
+    return killed if is_within and not commits.after(use, killed) else None
+
+
+def events(cluster):
+    """How often each account was declared dead."""
+    return collections.Counter(line.get("account.name") for line in cluster.log_lines(DEAD))
+
+
+def one_event_each(cluster, dead):
+    """Dead accounts have one event, and living ones none, by the logs of all processes. One that a late success brought
+    back between two of them has died twice."""
+    deaths, told = collections.Counter(), set()
+    for line in cluster.log_lines():
+        account = line.get("account.name")
+        if line.get("message") == REFRESHED:
+            told.discard(account)
+        elif line.get("message") == DEAD:
+            deaths[account] += account in told
+            told.add(account)
+    wrong = sorted(told ^ dead | {account for account, count in deaths.items() if count})
+    for name in wrong[:20]:
+        cluster.history.note(f"{name} is {'dead' if name in dead else 'alive'} with {events(cluster)[name]} events")
+    return equals("accounts without exactly one event for their death", len(wrong), 0)

@@ -1,0 +1,82 @@
+"""Programs that a script starts, and waits for, and ends."""
+
+import contextlib
+import os
+import pathlib
+import re
+import select
+import socket
+import subprocess
+import time
+
+START_SECONDS = 30
+COMMAND_SECONDS = 30
+
+
+class Failed(Exception):
+    pass
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def ask(command, **options):
+    """Runs a command that ends by itself."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"`martlet {command[1]}` does not end within {COMMAND_SECONDS} s") from None
+
+
+class Process:
+    def __init__(self, name, command, log, **options):
+        self.name = name
+        self.process = subprocess.Popen([str(one) for one in command], stderr=log, stdin=subprocess.DEVNULL, **options)
+
+    @property
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def memory(self, key):
+        """A line of /proc/PID/status in KiB: VmRSS, or VmHWM, the most that VmRSS ever was."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"{key}:\s+(\d+)", text)[1])
+
+    def cpu(self):
+        """Seconds of processor time that it has used."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_for(self, port):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if not self.is_alive:
+                raise Failed(f"{self.name} ended while starting")
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            time.sleep(0.05)
+        raise Failed(f"{self.name} does not listen on port {port}")
+
+    def first_line(self):
+        """What it says on its standard output, a pipe, once it serves."""
+        output, deadline, said = self.process.stdout.fileno(), time.monotonic() + START_SECONDS, b""
+        while b"\n" not in said:
+            readable, _, _ = select.select([output], [], [], max(0, deadline - time.monotonic()))
+            if not readable:
+                raise Failed(f"{self.name} does not say within {START_SECONDS} s that it serves")
+            piece = os.read(output, 4096)
+            if not piece:
+                raise Failed(f"{self.name} did not start")
+            said += piece
+        return said.decode()
+
+    def end(self):
+        self.process.terminate()
+        try:
+            return self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
