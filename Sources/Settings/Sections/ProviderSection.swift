@@ -13,9 +13,10 @@ enum ProviderKey: String, Vocabulary {
     case defaultLifetime = "default_lifetime"
     case tokenParameters = "token_params"
     case keepAlive = "keep_alive"
+    case refreshRate = "refresh_rate"
     case allowCleartext = "allow_cleartext"
 
-    static let later = ["preset", "private_key", "refresh_rate"]
+    static let later = ["preset", "private_key"]
 }
 
 extension ClientAuthentication: Vocabulary {
@@ -50,6 +51,7 @@ extension ProviderSettings {
         self.tokenParameters = section.read(.tokenParameters) { $0.tokenParameters() } ?? [:]
         self.refresh = section.read(.refresh) { $0.choice(Refresh.self) } ?? .ahead
         self.keepAlive = section.read(.keepAlive) { $0.duration(in: .seconds(60) ... .hours(8760)) } ?? .hours(24)
+        self.refreshRate = RefreshRateSettings(section.section(.refreshRate, of: RefreshRateKey.self))
         self.allowsCleartext = allowsCleartext
         guard let clientID = section.require(.clientID, { $0.text() }) else { return nil }
         self.clientID = clientID

@@ -2,11 +2,11 @@ internal import TokenModel
 
 /// The keys of the whole file.
 enum RootKey: String, Vocabulary {
-    case listeners, admin, metrics, store, providers, accounts, routes, callers, limits, log
+    case listeners, admin, metrics, store, providers, accounts, routes, callers, limits, log, webhook
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
 
-    static let later = ["replica", "webhook"]
+    static let later = ["replica"]
 }
 
 extension GatewaySettings {
@@ -39,6 +39,7 @@ extension GatewaySettings {
         self.accounts = accountSettings ?? []
         self.routes = routes ?? []
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
+        self.webhook = section.read(.webhook) { WebhookSettings($0) }
         self.log = LogSettings(section.section(.log, of: LogKey.self))
 
         let unproven = Set(self.providers.filter { $0.clientAuthentication == .none }.map(\.id))

@@ -29,7 +29,8 @@ package final class RefreshEngine: Sendable {
         /// One for each plan, and for each account that was taken out while a flight of its was under way.
         var desks: [AccountID: Desk]
         var limits: RefreshLimits
-        var holds: [ProviderID: ProviderHold] = [:]
+        /// One for each provider of the plans.
+        var gates: [ProviderID: ProviderGate]
         var lastWaiter: UInt64 = 0
         var waiters = 0
         /// Begun, or about to be.
@@ -45,6 +46,7 @@ package final class RefreshEngine: Sendable {
     let timepiece: Timepiece
     let logger: Logger
     let relay: EventRelay
+    let onEvent: @Sendable (RefreshEvent) -> Void
     let state: Mutex<State>
     let jobs: AsyncStream<Job>
     let newJobs: AsyncStream<Job>.Continuation
@@ -56,6 +58,7 @@ package final class RefreshEngine: Sendable {
     ///   - plans: one for each account; a later one of the same account wins.
     ///   - boot: of this process, and of no other engine on the same store.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
+    ///   - onEvent: told of what operators should hear of. It hands over and returns.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
         plans: [AccountPlan],
@@ -65,6 +68,7 @@ package final class RefreshEngine: Sendable {
         timepiece: Timepiece = .system,
         logger: Logger,
         random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        onEvent: @escaping @Sendable (RefreshEvent) -> Void = { _ in },
         onPass: @escaping @Sendable (PassEvent) -> Void
     ) {
         self.vault = vault
@@ -73,8 +77,10 @@ package final class RefreshEngine: Sendable {
         self.logger = logger
         self.random = random
         self.relay = EventRelay(onPass)
+        self.onEvent = onEvent
         let plans = Self.byAccount(plans)
-        self.state = Mutex(State(plans: plans, desks: plans.mapValues { Desk($0) }, limits: limits))
+        let gates = Self.gates(plans, now: timepiece.now.boot)
+        self.state = Mutex(State(plans: plans, desks: plans.mapValues { Desk($0) }, limits: limits, gates: gates))
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }
 

@@ -11,6 +11,8 @@ struct House: Sendable {
     let store: FaultyTokenStore
     let vault: AccountVault
     let log = HeardLog()
+    /// What operators were told by all replicas.
+    let told = ToldEvents()
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -58,6 +60,7 @@ struct House: Sendable {
         _ body: (Replica) async throws -> Result
     ) async throws -> Result {
         let clock = self.clock
+        let told = self.told
         let events = EventList()
         let engine = RefreshEngine(
             plans: plans,
@@ -67,6 +70,7 @@ struct House: Sendable {
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             random: { 1 },
+            onEvent: { told.append($0) },
             onPass: { events.append($0) }
         )
         let running = Task { await engine.run() }
@@ -110,6 +114,16 @@ final class EventList: Sendable {
     private let events = Mutex<[PassEvent]>([])
     var all: [PassEvent] { self.events.withLock { $0 } }
     func append(_ event: PassEvent) { self.events.withLock { $0.append(event) } }
+}
+
+/// What operators were told, in order.
+final class ToldEvents: Sendable {
+    private let events = Mutex<[RefreshEvent]>([])
+    var all: [RefreshEvent] { self.events.withLock { $0 } }
+    func append(_ event: RefreshEvent) { self.events.withLock { $0.append(event) } }
+
+    /// Such as `refresh_failed alice`, or `provider_config *` for all of a provider's.
+    var lines: [String] { self.all.map { "\($0.kind.rawValue) \($0.account?.rawValue ?? "*")" } }
 }
 
 /// One engine and the task that runs it.
