@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import Listening
 internal import LocalFiles
 internal import Logging
@@ -77,12 +78,23 @@ enum Assembly {
             accessLog: settings.log.access ? log : nil,
             logger: logger
         )
+        let webhook = Webhook(
+            settings.webhook.map(WebhookTarget.init),
+            replica: ProgramMonitor.hostName,
+            on: MultiThreadedEventLoopGroup.singleton,
+            now: { Timepiece.system.now },
+            logger: logger
+        )
         let engine = RefreshEngine(
             plans: providers.plans(settings.accounts, counting: metrics.refreshes),
             vault: store.opened.accounts,
             boot: boot,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
+            onEvent: { event in
+                metrics.events.add(event.kind.rawValue)
+                webhook.post(event)
+            },
             onPass: { proxy.follow($0) }
         )
         passes.connect(to: engine)
@@ -95,6 +107,7 @@ enum Assembly {
             listeners: callers,
             proxy: proxy,
             engine: engine,
+            webhook: webhook,
             counts: metrics
         )
         let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
@@ -136,6 +149,7 @@ enum Assembly {
             },
             proxy: proxy,
             engine: engine,
+            webhook: webhook,
             admin: admin,
             metrics: metricsServer,
             keeper: keeper,

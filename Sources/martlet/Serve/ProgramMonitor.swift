@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import Glibc
 internal import Proxy
 internal import Telemetry
@@ -15,6 +16,7 @@ struct ProgramMonitor: GatewayMonitor {
     let listeners: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
+    let webhook: Webhook
     let counts: ProgramMetrics
 
     func vitals() async -> GatewayVitals {
@@ -29,11 +31,12 @@ struct ProgramMonitor: GatewayMonitor {
     }
 
     func metrics() async -> MetricsText {
-        let report = await self.counts.report(of: self.proxy, self.engine)
+        let report = await self.counts.report(of: self.proxy, self.engine, self.webhook)
         return MetricsText(contentType: MetricsReport.contentType, text: report.text)
     }
 
-    private static let hostName: String = {
+    /// What this process is called where several are shown.
+    static let hostName: String = {
         var name = [CChar](repeating: 0, count: 256)
         guard unsafe gethostname(&name, name.count - 1) == 0 else { return "localhost" }
         return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

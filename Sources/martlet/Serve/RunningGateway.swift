@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import Logging
 internal import ProviderClient
 internal import Proxy
@@ -13,6 +14,7 @@ struct RunningGateway {
     let callers: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
+    let webhook: Webhook
     let admin: AdminServer
     /// Where metrics and health are served without tokens; `nil` where that is not wanted.
     let metrics: AdminServer?
@@ -46,7 +48,8 @@ struct RunningGateway {
             Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
-            services: [engine] + operators + callers,
+            // Whoever is told of events hears of the last refresh too.
+            services: [WebhookService(webhook: self.webhook), engine] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
@@ -73,6 +76,19 @@ private struct EngineService: Service {
             await self.keeper.shutDown()
         }
         await self.closeStore()
+    }
+}
+
+/// Tells operators of events for as long as there may be some.
+private struct WebhookService: Service {
+    let webhook: Webhook
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await self.webhook.run()
+        } onGracefulShutdown: {
+            self.webhook.stop()
+        }
     }
 }
 

@@ -60,6 +60,7 @@ struct MockStats: Decodable {
         let ok: Int
         let no_token: Int
         let expired: Int
+        let fault: Int
     }
     let token_requests: TokenRequests
     let api_requests: APIRequests
