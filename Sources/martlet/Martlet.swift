@@ -18,7 +18,7 @@ struct Martlet: AsyncParsableCommand {
         version: MartletVersion.current,
         subcommands: [
             ServeCommand.self, CheckCommand.self, AccountsCommand.self, CallersCommand.self, StatusCommand.self,
-            HealthCommand.self,
+            HealthCommand.self, StoreCommand.self,
         ]
     )
 
