@@ -80,6 +80,7 @@ let package = Package(
         room("TokenModel", uses: ["CShims"]),
         room("LocalFiles", uses: ["TokenModel"]),
         room("Telemetry", uses: ["TokenModel", logging]),
+        room("Alerts", uses: ["TokenModel", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1]),
         room("JSONText"),
         room("HTTPWire", uses: [nioCore]),
         room("Listening", uses: [nioCore, nioPosix]),
@@ -117,7 +118,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth", "ProviderClient",
+                "AdminAPI", "Alerts", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth",
+                "ProviderClient",
                 "Proxy",
                 "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
@@ -145,6 +147,10 @@ let package = Package(
 
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
+        tests(
+            of: "Alerts",
+            using: ["TestKit", "TokenModel", crypto, nioCore, nioHTTP1, nioPosix]
+        ),
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "JSONText"),
         tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),

@@ -21,6 +21,8 @@ package struct GatewaySettings: Equatable, Sendable {
     /// Who may use the routes; `nil`: anyone who can connect, but for web pages.
     package let callers: [CallerSettings]?
     package let limits: LimitSettings
+    /// `nil`: events are in the log alone.
+    package let webhook: WebhookSettings?
     package let log: LogSettings
     /// What the operator should look at, though it keeps nothing from working.
     package let warnings: [SettingsFinding]

@@ -29,7 +29,7 @@ package struct SettingsSummary: Sendable {
         return [
             "callers connect to \(settings.listeners.map(Self.text).joined(separator: " and "))",
             "admin on \(settings.admin.address), tokens in \(settings.admin.tokenFile)",
-        ] + metrics + [
+        ] + metrics + Self.lines(settings.webhook) + [
             "state in \(settings.stateDirectory)",
             "store \(store)",
             "replica \(settings.replica.name ?? "of the host's name"), lease \(Quantity.text(settings.replica.lease))",
@@ -83,7 +83,9 @@ package struct SettingsSummary: Sendable {
     private static func refreshes(of provider: ProviderSettings) -> String {
         let mode = provider.refresh == .ahead ? "ahead of expiry" : "on expiry"
         let parameters = provider.tokenParameters.keys.sorted().joined(separator: " ")
+        let rate = provider.refreshRate
         return "  refresh \(mode), kept alive after \(Quantity.text(provider.keepAlive)) without use"
+            + (rate == .standard ? "" : ", at most \(rate.perSecond) a second after a burst of \(rate.burst)")
             + (parameters.isEmpty ? "" : ", token requests carry \(parameters)")
     }
 
@@ -118,6 +120,20 @@ package struct SettingsSummary: Sendable {
 }
 
 extension SettingsSummary {
+    /// Who is told of events. A path may be what lets in, so it is not shown.
+    private static func lines(_ webhook: WebhookSettings?) -> [String] {
+        guard let webhook else { return [] }
+        let origin =
+            switch webhook.secret.origin {
+            case .file(let path): "file \(path)"
+            case .variable(let name): "environment variable \(name)"
+            }
+        return [
+            "events to \(webhook.url.scheme.rawValue)://\(webhook.url.host.authority):\(webhook.url.port),"
+                + " signed with the secret from \(origin)"
+        ]
+    }
+
     /// Which answers besides a 401 cost a refresh.
     private static func signs(_ signs: [RetrySign]) -> String {
         let statuses = signs.map { $0.json == nil ? "\($0.status)" : "\($0.status) with JSON" }

@@ -72,6 +72,18 @@ internal import TokenStorage
         }
     }
 
+    @Test func `an account that is not there is answered with the name that was probably meant`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Self.program(for: admin)
+            let near = try await program.run("accounts", "show", "alcie", "--admin", admin.caller.base)
+            let far = try await program.run("accounts", "show", "zebra", "--admin", admin.caller.base)
+            #expect(near.status == 1)
+            #expect(near.complaint.contains("did you mean alice?"))
+            #expect(far.status == 1)
+            #expect(!far.complaint.contains("did you mean"))
+        }
+    }
+
     @Test func `a bare refresh token is imported from a file`() async throws {
         try await AdminFixture.run { admin in
             let program = try Self.program(for: admin)

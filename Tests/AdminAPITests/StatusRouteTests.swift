@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import NIOHTTP1
+internal import OAuth
 internal import Testing
 internal import TokenModel
 
@@ -68,6 +69,27 @@ internal import TokenModel
         }
     }
 
+    @Test func `the status shows a provider that refuses the client, though its accounts are valid`() async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "refresh-canary", "access_token": "access-canary"}"#
+            )
+            let before = try await admin.caller.send(.GET, "/v1/status").read(Status.self)
+            admin.provider.answer(with: .config(.noKnownReason))
+            try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+
+            let status = try await admin.caller.send(.GET, "/v1/status").read(Status.self)
+
+            #expect(before.providers.map(\.state) == ["answering"])
+            #expect(before.providers.map(\.retry_at) == [nil])
+            #expect(status.accounts.first?.state == "valid")
+            #expect(status.providers.map(\.state) == ["refuses_client"])
+            #expect(status.providers.first?.retry_at?.hasSuffix("Z") == true)
+        }
+    }
+
     private struct Status: Decodable {
         struct Replica: Decodable {
             let name: String
@@ -87,6 +109,8 @@ internal import TokenModel
 
         struct Provider: Decodable {
             let name: String
+            let state: String?
+            let retry_at: String?
             let accounts: [String: Int]
         }
 

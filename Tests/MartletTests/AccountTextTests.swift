@@ -130,6 +130,32 @@ internal import martlet
         #expect(StatusText(times: times).lines(status).contains("acme      3         \(states)"))
     }
 
+    @Test(
+        arguments: [
+            (#""state":"answering","retry_at":null"#, nil),
+            (
+                #""state":"refuses_client","retry_at":"2025-11-21T00:00:20.000Z""#,
+                "acme refuses the client; check client_id, client_secret and client_auth, asked again in 20 s"
+            ),
+            (
+                #""state":"failing","retry_at":"2025-11-21T00:00:07.000Z""#,
+                "acme fails and is left alone for a while, asked again in 7 s"
+            ),
+            (#""state":"failing","retry_at":null"#, "acme fails and is left alone for a while, being asked again now"),
+        ] as [(String, String?)]
+    )
+    func `a provider that is asked nothing is named below the others`(standing: String, line: String?) throws {
+        let answer = """
+            {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[{"name":"acme",\(standing),"accounts":\
+            {"valid":1}}],"accounts":[]}
+            """
+        let status = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(StatusReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        let lines = StatusText(times: times).lines(status)
+        #expect(lines.first { $0.hasPrefix("acme ") && !$0.hasPrefix("acme  ") } == line)
+    }
+
     @Test func `a status is shown at a glance`() throws {
         let answer = """
             {"version":"1.2.3","ready":false,"replica":{"name":"a","boot":"b","started_at":"2025-11-20T21:00:00.000Z"},\

@@ -39,27 +39,11 @@ import Testing
     }
 
     @Test(arguments: [
-        "replica: { name: a }", "webhook: {}",
-    ])
-    func `a part that is documented and not there yet is not unknown`(line: String) {
-        let name = line.prefix { $0 != ":" }
-        #expect(faults(of: SampleFile().adding(line).text) == ["12:1: \(name): is not supported yet"])
-    }
-
-    @Test(arguments: [
         ("admin: { tls: {} }", "12:10: admin.tls"),
         ("store: { current: {} }", "12:10: store.current"),
     ])
     func `neither is a documented key`(line: String, place: String) {
         #expect(faults(of: SampleFile().adding(line).text) == ["\(place): is not supported yet"])
-    }
-
-    @Test(arguments: [
-        "refresh_rate: {}"
-    ])
-    func `neither is a documented key of a provider`(line: String) {
-        let name = line.prefix { $0 != ":" }
-        #expect(faults(of: SampleFile().provider(line).text) == ["5:5: providers.acme.\(name): is not supported yet"])
     }
 
     @Test(arguments: [

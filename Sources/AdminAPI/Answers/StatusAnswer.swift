@@ -11,7 +11,8 @@ struct StatusAnswer: Encodable, Sendable {
     let providers: [Provider]
     let accounts: [AccountAnswer]
 
-    init(_ vitals: GatewayVitals, _ accounts: [AccountStatus]) {
+    /// - Parameter providers: those of the configuration; others, that records name, are shown without a state.
+    init(_ vitals: GatewayVitals, _ providers: [ProviderStatus], _ accounts: [AccountStatus]) {
         self.version = vitals.version
         self.ready = vitals.isReady
         self.replica = Replica(
@@ -21,11 +22,14 @@ struct StatusAnswer: Encodable, Sendable {
         )
         self.store = Store(driver: vitals.store.driver, open: vitals.store.isOpen)
         self.listeners = vitals.listeners.map { Listener(address: $0.address, bound: $0.isBound) }
+        let known = Dictionary(providers.map { ($0.provider, $0) }) { first, _ in first }
         self.providers = Dictionary(grouping: accounts, by: \.provider)
             .sorted { $0.key < $1.key }
             .map { provider, accounts in
                 Provider(
                     name: provider.rawValue,
+                    state: known[provider]?.state.rawValue,
+                    retryAt: known[provider]?.retryAt?.rfc3339,
                     accounts: Dictionary(grouping: accounts, by: \.state.rawValue).mapValues(\.count)
                 )
             }
@@ -56,6 +60,23 @@ struct StatusAnswer: Encodable, Sendable {
     /// A provider that accounts belong to, and how many of them are in which state.
     struct Provider: Encodable, Sendable {
         let name: String
+        /// `answering`, `refuses_client` or `failing`; `nil` for one that is not in the configuration.
+        let state: String?
+        /// When it is asked again, where it is not asked now.
+        let retryAt: String?
         let accounts: [String: Int]
+
+        private enum Key: String, CodingKey {
+            case name, state, accounts
+            case retryAt = "retry_at"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encode(self.name, forKey: .name)
+            try members.encode(self.state, forKey: .state)
+            try members.encode(self.retryAt, forKey: .retryAt)
+            try members.encode(self.accounts, forKey: .accounts)
+        }
     }
 }

@@ -92,7 +92,8 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, text: metrics.text, contentType: metrics.contentType)
         case .status:
             let vitals = await self.monitor.vitals()
-            return AdminAnswer(.ok, StatusAnswer(vitals, await self.engine.statuses()))
+            let accounts = await self.engine.statuses()
+            return AdminAnswer(.ok, StatusAnswer(vitals, self.engine.providerStatuses, accounts))
         case .accounts:
             return AdminAnswer(.ok, AccountsAnswer(accounts: await self.engine.statuses().map(AccountAnswer.init)))
         case .account(let account):

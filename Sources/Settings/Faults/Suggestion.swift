@@ -1,8 +1,8 @@
 /// Finds the word that was probably meant.
-enum Suggestion {
+package enum Suggestion {
     /// The one of `words` that is nearest to `word`, if it is near enough to be a slip: a third of its letters wrong,
     /// at least one, or only an end missing or too much (`warn`, `logging`). Case counts nothing, so that `clientId` finds `client_id`.
-    static func closest(to word: String, among words: some Sequence<String>) -> String? {
+    package static func closest(to word: String, among words: some Sequence<String>) -> String? {
         let letters = Array(word.lowercased())
         // Long enough for every key there is; the table below is quadratic.
         guard letters.count <= 64 else { return nil }

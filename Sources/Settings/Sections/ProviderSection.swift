@@ -14,9 +14,9 @@ enum ProviderKey: String, Vocabulary {
     case defaultLifetime = "default_lifetime"
     case tokenParameters = "token_params"
     case keepAlive = "keep_alive"
+    case refreshRate = "refresh_rate"
     case allowCleartext = "allow_cleartext"
 
-    static let later = ["refresh_rate"]
 }
 
 extension ProviderSettings.Refresh: Vocabulary {}
@@ -55,6 +55,7 @@ extension ProviderSettings {
             section.read(.refresh) { $0.choice(Refresh.self) }
             ?? preset.fill(.refresh, of: section) { $0.refreshKillsAccessToken ? Refresh.onExpiry : nil } ?? .ahead
         self.keepAlive = section.read(.keepAlive) { $0.duration(in: .seconds(60) ... .hours(8760)) } ?? .hours(24)
+        self.refreshRate = RefreshRateSettings(section.section(.refreshRate, of: RefreshRateKey.self))
         self.allowsCleartext = allowsCleartext
         self.preset = preset.settings
         guard let clientID = section.require(.clientID, { $0.text() }) else { return nil }

@@ -2,11 +2,9 @@ internal import TokenModel
 
 /// The keys of the whole file.
 enum RootKey: String, Vocabulary {
-    case listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log
+    case listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, webhook
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
-
-    static let later = ["webhook"]
 }
 
 extension GatewaySettings {
@@ -40,6 +38,7 @@ extension GatewaySettings {
         self.accounts = accountSettings ?? []
         self.routes = routes ?? []
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
+        self.webhook = section.read(.webhook) { WebhookSettings($0) }
         self.log = LogSettings(section.section(.log, of: LogKey.self))
 
         let unproven = Set(self.providers.filter { $0.clientAuthentication == .none }.map(\.id))

@@ -37,6 +37,7 @@ package struct ProviderSettings: Equatable, Sendable {
     package let refresh: Refresh
     /// How long a refresh token is left unused.
     package let keepAlive: Duration
+    package let refreshRate: RefreshRateSettings
     /// Whether tokens may go unencrypted to a host that is not this one; also for endpoints that are discovered.
     package let allowsCleartext: Bool
     /// Where the rest of this came from; `nil`: from the file and the defaults alone.

@@ -15,6 +15,20 @@ package struct MetricsReport: Sendable {
         }
     }
 
+    /// A provider that is asked less often, or not.
+    package struct Standing: Sendable {
+        package let provider: ProviderID
+        /// Why it would be held; one word.
+        package let reason: String
+        package let isHeld: Bool
+
+        package init(provider: ProviderID, reason: String, isHeld: Bool) {
+            self.provider = provider
+            self.reason = reason
+            self.isHeld = isHeld
+        }
+    }
+
     /// Of the program.
     package let version: String
     /// Names, in the order of the configuration.
@@ -26,6 +40,11 @@ package struct MetricsReport: Sendable {
     package let accounts: [Accounts]
     package let refreshes: [RefreshMeter.Provider]
     package let store: [(operation: String, durations: DurationCounts)]
+    package let standings: [Standing]
+    /// By name.
+    package let events: [(name: String, count: UInt64)]
+    /// What became of what was to be posted, by name.
+    package let alerts: [(outcome: String, count: UInt64)]
 
     package init(
         version: String,
@@ -34,7 +53,10 @@ package struct MetricsReport: Sendable {
         waiters: Int,
         accounts: [Accounts],
         refreshes: [RefreshMeter.Provider],
-        store: [(operation: String, durations: DurationCounts)]
+        store: [(operation: String, durations: DurationCounts)],
+        standings: [Standing] = [],
+        events: [(name: String, count: UInt64)] = [],
+        alerts: [(outcome: String, count: UInt64)] = []
     ) {
         self.version = version
         self.routes = routes
@@ -43,6 +65,9 @@ package struct MetricsReport: Sendable {
         self.accounts = accounts
         self.refreshes = refreshes
         self.store = store
+        self.standings = standings
+        self.events = events
+        self.alerts = alerts
     }
 
     /// What ``text`` is, for whoever sends it.
@@ -111,5 +136,14 @@ package struct MetricsReport: Sendable {
         for accounts in self.accounts {
             text.sample(["provider": accounts.provider.rawValue, "state": accounts.state], accounts.count)
         }
+        text.begin("martlet_provider_held", .gauge, "1 while a provider is sent nothing but a probe, by why.")
+        for standing in self.standings {
+            let labels: PrometheusText.Labels = ["provider": standing.provider.rawValue, "reason": standing.reason]
+            text.sample(labels, standing.isHeld ? 1 : 0)
+        }
+        text.begin("martlet_events_total", .counter, "What operators are told of, by kind.")
+        for (name, count) in self.events { text.sample(["event": name], count) }
+        text.begin("martlet_webhook_alerts_total", .counter, "Posts to the webhook, and alerts that were given up.")
+        for (outcome, count) in self.alerts { text.sample(["outcome": outcome], count) }
     }
 }

@@ -88,6 +88,7 @@ extension AccountDesk {
         if self.sight?.mark != sight.mark || self.sight?.entry?.record.binding != sight.entry?.record.binding {
             self.lastError = nil
             self.failedAt = nil
+            self.isInOutage = false
             self.restsUntil = .distantPast
         }
         let known = self.sight

@@ -40,6 +40,8 @@ package struct AccountDesk<Waiter> {
     var waiting: [WaiterID: Waiting] = [:]
     /// A watch over deadlines is on; it may outlive those for whom it began.
     var isWatched = false
+    /// It was told that there is no valid token and none to be had.
+    var isInOutage = false
     var refusals = Refusals()
     var announced: Pass?
     /// The token set that a request has carried last.
@@ -71,6 +73,7 @@ package struct AccountDesk<Waiter> {
         self.mints = mints
         self.restsUntil = .distantPast
         self.failedAt = nil
+        self.isInOutage = false
         self.sight?.endPause(mints: mints, now: now)
         return self.serveUsable(now: now)
     }

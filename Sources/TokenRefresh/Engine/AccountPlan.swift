@@ -19,6 +19,8 @@ package struct AccountPlan: Sendable {
     package let defaultLifetime: Duration
     /// When it is refreshed without anybody waiting.
     package let timing: RefreshTiming
+    /// How fast the provider is asked; the same for all of its accounts.
+    package let rate: RefreshRate
 
     package init(
         account: AccountID,
@@ -28,7 +30,8 @@ package struct AccountPlan: Sendable {
         endpointID: ObjectIdentifier? = nil,
         scopes: [String] = [],
         defaultLifetime: Duration = .seconds(3_600),
-        timing: RefreshTiming = RefreshTiming()
+        timing: RefreshTiming = RefreshTiming(),
+        rate: RefreshRate = RefreshRate()
     ) {
         self.account = account
         self.provider = provider
@@ -38,6 +41,7 @@ package struct AccountPlan: Sendable {
         self.scopes = scopes
         self.defaultLifetime = defaultLifetime
         self.timing = timing
+        self.rate = rate
     }
 
     /// Whether by `other` the same is sent to the same place, in the name of the same client.

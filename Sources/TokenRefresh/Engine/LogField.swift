@@ -10,6 +10,7 @@ enum LogField {
     static let retryAfter = "refresh.retry_after_seconds"
     static let reason = "refresh.reason"
     static let uses = "refresh.uses"
+    static let event = "event.name"
     static let code = "error.code"
     static let message = "error.reason"
 }

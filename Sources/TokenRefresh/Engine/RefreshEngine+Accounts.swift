@@ -246,7 +246,7 @@ extension RefreshEngine {
         return self.state.withLock { state in
             guard state.plans[account] != nil else { return nil }
             return state.desks[account].map { desk in
-                let isHeld = state.holds[desk.binding.provider]?.isHeld ?? false
+                let isHeld = state.gates[desk.binding.provider]?.isHeld ?? false
                 return AccountStatus(desk, boot: self.boot, isConfigured: true, isHeld: isHeld, now: now)
             }
         }

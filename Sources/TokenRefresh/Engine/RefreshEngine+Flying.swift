@@ -26,8 +26,7 @@ extension RefreshEngine {
         )
         let (sight, watch) = self.state.withLock { ($0.desks[account]?.sight, $0.desks[account]?.watch) }
         var flight = Flight(flightPlan, sight: sight, watch: watch ?? ClaimWatch())
-        var isProbe = false
-        var wasAdmitted = false
+        var ticket: ProviderGate.Ticket?
         var complaint: BootInstant?
         var place: JournalPlace?
         var failpoints = Failpoints()
@@ -40,9 +39,9 @@ extension RefreshEngine {
                 let isHolderDead = await self.isHolderDead(result)
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
-                let (killed, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
-                let refusal = killed ?? self.admit(plan, demand, asProbe: &isProbe)
-                wasAdmitted = refusal == nil
+                var refusal = await self.admit(plan, demand, as: &ticket)
+                var epochs = KillEpochs()
+                if refusal == nil { (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan) }
                 action = flight.didAdmit(refusal, under: epochs, now: self.timepiece.now)
             case .write(let record, let expecting):
                 if record.claim != nil, let reason = self.obsolescence(of: plan) {
@@ -86,36 +85,14 @@ extension RefreshEngine {
                 await self.timepiece.rest(until: until)
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
-                if wasAdmitted, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
+                if ticket != nil, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
                 if let place, !outcome.leavesJournal { await self.journal?.release(place) }
-                self.land(plan, outcome, hasTried: wasAdmitted, wasProbe: isProbe, wasErrand: demand.ripe != nil)
+                self.land(plan, outcome, by: ticket, wasErrand: demand.ripe != nil)
                 await self.revokeForgotten(plan, outcome)
                 await self.lookForKill(after: outcome, plan)
                 return
             }
         }
-    }
-
-    /// Whether this process may send to the provider for this account now.
-    private func admit(_ plan: AccountPlan, _ demand: Demand, asProbe isProbe: inout Bool) -> PassError? {
-        let now = self.timepiece.now.boot
-        let (refusal, probes): (PassError?, Bool) = self.state.withLock { state in
-            guard state.stopping == .no else { return (.stopping(plan.account), false) }
-            if let reason = state.obsolescence(of: plan) { return (reason, false) }
-            let admission = state.holds[plan.provider, default: ProviderHold()]
-                .admit(isForced: demand.isForced, now: now)
-            if case .held(let retryAfter) = admission {
-                return (.providerHeld(plan.provider, retryAfter: retryAfter), false)
-            }
-            let lifetime = state.desks[plan.account]?.sight?.entry?.record.tokens?.lifetime
-            guard let wait = state.desks[plan.account]?.limit.admit(lifetime: lifetime, now: now) else {
-                return (nil, admission == .probe)
-            }
-            _ = state.holds[plan.provider]?.learned(.nothing, probe: admission == .probe, now: now)
-            return (.tooOften(plan.account, retryAfter: wait), false)
-        }
-        isProbe = probes
-        return refusal
     }
 
     func write(
@@ -149,17 +126,19 @@ extension RefreshEngine {
     private func land(
         _ plan: AccountPlan,
         _ outcome: FlightOutcome,
-        hasTried: Bool,
-        wasProbe: Bool,
+        by ticket: ProviderGate.Ticket?,
         wasErrand: Bool
     ) {
-        let now = self.timepiece.now.boot
-        let (landing, start, holdChanged, isOver) = self.state.withLock { state in
+        let moment = self.timepiece.now
+        let now = moment.boot
+        let (landing, start, changes, events, isSpoiled, isOver) = self.state.withLock { state in
+            var changes = ProviderGate.Changes()
             // What an endpoint of before answered says nothing of the one that is asked now.
-            let holdChanged =
-                state.obsolescence(of: plan) == nil
-                && state.holds[plan.provider, default: ProviderHold()]
-                    .learned(outcome.lesson, probe: wasProbe, now: now)
+            if state.obsolescence(of: plan) == nil {
+                changes =
+                    state.gates[plan.provider]?
+                    .learned(outcome.lesson, outcome.answer, by: ticket, of: plan.account, now: now) ?? changes
+            }
             let obstacle: PassError? =
                 if state.stopping > .no {
                     .stopping(plan.account)
@@ -168,7 +147,9 @@ extension RefreshEngine {
                 } else {
                     nil
                 }
+            let wasReadable = state.desks[plan.account]?.unreadable == nil
             let landing = state.desks[plan.account]?.land(outcome, unless: obstacle, now: now) ?? Desk.Landing()
+            let isSpoiled = wasReadable && state.desks[plan.account]?.unreadable != nil
             state.waiters -= landing.served.count
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
@@ -176,9 +157,13 @@ extension RefreshEngine {
             self.reschedule(plan.account, &state)
             if wasErrand { self.errandEnded(of: plan.provider, &state) }
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, demand: $0) }
-            return (landing, start, holdChanged, state.stopping > .no && state.flights == 0)
+            let events = self.events(of: plan, outcome, changes, at: moment, &state)
+            return (landing, start, changes, events, isSpoiled, state.stopping > .no && state.flights == 0)
         }
-        self.log(plan, outcome, hasTried: hasTried, holdChanged: holdChanged)
+        self.log(plan, outcome, hasTried: ticket != nil)
+        if isSpoiled { self.logUnreadable(plan.account) }
+        self.log(changes, of: plan)
+        self.tell(events)
         self.settle(landing.served)
         if let start { self.newJobs.yield(.fly(start.plan, start.demand)) }
         if isOver { self.newJobs.finish() }
@@ -197,7 +182,7 @@ extension RefreshEngine {
 
     /// - Parameter hasTried: the provider was to be asked. A flight that found an account empty, dead or backing off has
     ///   nothing to say that was not said before, and any caller can begin one after the other.
-    private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, hasTried: Bool, holdChanged: Bool) {
+    private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, hasTried: Bool) {
         var facts: Logger.Metadata = [
             LogField.account: "\(plan.account)",
             LogField.provider: "\(plan.provider)",
@@ -219,19 +204,8 @@ extension RefreshEngine {
             if let retryAfter = error.retryAfter { facts[LogField.retryAfter] = "\(retryAfter.components.seconds)" }
             self.logger.log(level: hasTried ? .warning : .debug, "a refresh failed", metadata: facts)
         }
-        if outcome.declaredDead {
-            self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
-        }
         if outcome.dropped != nil || outcome.droppedRefreshToken != nil {
             self.logger.warning("tokens came for an account that has others by now, and were dropped", metadata: facts)
-        }
-        if holdChanged {
-            let isHeld = outcome.lesson == .refused
-            self.logger.log(
-                level: isHeld ? .error : .notice,
-                isHeld ? "a provider refuses the client and is asked less often" : "a provider takes the client again",
-                metadata: facts
-            )
         }
     }
 }

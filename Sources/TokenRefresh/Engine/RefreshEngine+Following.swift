@@ -14,7 +14,7 @@ extension RefreshEngine {
             let old = state.plans
             state.plans = Self.byAccount(plans)
             state.limits.waiters = waiters
-            for provider in state.holds.keys { state.holds[provider]?.tryAgain(now: now) }
+            state.gates = Self.gates(state.plans, after: state.gates, now: now)
             for plan in old.values where state.plans[plan.account]?.provider != plan.provider {
                 state.agenda.set(nil, for: plan.account, of: plan.provider)
             }

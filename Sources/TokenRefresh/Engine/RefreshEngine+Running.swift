@@ -85,11 +85,16 @@ extension RefreshEngine {
         case .failure(let error) where error.code == .unreadable:
             let isNew = self.state.withLock { $0.desks[account]?.observeUnreadable(.unreadable(account, error)) }
             guard isNew == true else { return }
-            self.logger.error("a record does not open and is kept", metadata: [LogField.account: "\(account)"])
+            self.logUnreadable(account)
         case .failure:
             // A hint only: whoever needs the record reads it again.
             return
         }
+    }
+
+    /// Said once, by whoever finds out first.
+    func logUnreadable(_ account: AccountID) {
+        self.logger.error("a record does not open and is kept", metadata: [LogField.account: "\(account)"])
     }
 
     func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {

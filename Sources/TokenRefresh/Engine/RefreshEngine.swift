@@ -31,7 +31,8 @@ package final class RefreshEngine: Sendable {
         var limits: RefreshLimits
         /// The kills that are known.
         var epochs = KillEpochs()
-        var holds: [ProviderID: ProviderHold] = [:]
+        /// One for each provider of the plans.
+        var gates: [ProviderID: ProviderGate]
         var lastWaiter: UInt64 = 0
         var waiters = 0
         /// Begun, or about to be.
@@ -52,6 +53,7 @@ package final class RefreshEngine: Sendable {
     let timepiece: Timepiece
     let logger: Logger
     let relay: EventRelay
+    let onEvent: @Sendable (RefreshEvent) -> Void
     let state: Mutex<State>
     let jobs: AsyncStream<Job>
     let newJobs: AsyncStream<Job>.Continuation
@@ -66,6 +68,7 @@ package final class RefreshEngine: Sendable {
     ///   - witness: knows which other boots have ended; without one their claims are waited out.
     ///   - journal: keeps successes that the store does not take; without one they are kept in hand alone.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
+    ///   - onEvent: told of what operators should hear of. It hands over and returns.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
         plans: [AccountPlan],
@@ -78,6 +81,7 @@ package final class RefreshEngine: Sendable {
         timepiece: Timepiece = .system,
         logger: Logger,
         random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        onEvent: @escaping @Sendable (RefreshEvent) -> Void = { _ in },
         onPass: @escaping @Sendable (PassEvent) -> Void
     ) {
         self.vault = vault
@@ -89,8 +93,10 @@ package final class RefreshEngine: Sendable {
         self.logger = logger
         self.random = random
         self.relay = EventRelay(onPass)
+        self.onEvent = onEvent
         let plans = Self.byAccount(plans)
-        self.state = Mutex(State(plans: plans, desks: plans.mapValues { Desk($0) }, limits: limits))
+        let gates = Self.gates(plans, now: timepiece.now.boot)
+        self.state = Mutex(State(plans: plans, desks: plans.mapValues { Desk($0) }, limits: limits, gates: gates))
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }
 

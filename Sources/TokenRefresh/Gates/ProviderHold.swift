@@ -34,16 +34,18 @@ package struct ProviderHold: Equatable, Sendable {
     ///
     /// - Parameter isForced: an operator wants to know now.
     package mutating func admit(isForced: Bool = false, now: BootInstant) -> Admission {
+        if let wait = self.obstacle(isForced: isForced, now: now) { return .held(retryAfter: wait) }
+        guard case .held(_, let distance) = self.state else { return .open }
+        self.state = .probing(distance: distance)
+        return .probe
+    }
+
+    /// How long to wait before asking would help; `nil` where ``admit(isForced:now:)`` would let it go.
+    package func obstacle(isForced: Bool, now: BootInstant) -> Duration? {
         switch self.state {
-        case .open:
-            return .open
-        case .held(let until, let distance) where now >= until || isForced:
-            self.state = .probing(distance: distance)
-            return .probe
-        case .held(let until, _):
-            return .held(retryAfter: now.duration(to: until))
-        case .probing:
-            return .held(retryAfter: .seconds(1))
+        case .open: nil
+        case .held(let until, _): now >= until || isForced ? nil : now.duration(to: until)
+        case .probing: .seconds(1)
         }
     }
 
@@ -66,6 +68,11 @@ package struct ProviderHold: Equatable, Sendable {
 
     /// Whether nothing is sent at the moment but a probe.
     package var isHeld: Bool { self.state != .open }
+
+    /// When the next probe may go; `nil` where nothing is in its way, or one is under way.
+    package var retryAt: BootInstant? {
+        if case .held(let until, _) = self.state { until } else { nil }
+    }
 
     /// Takes note of how an admitted flight ended.
     ///

@@ -13,7 +13,7 @@ package struct Canary: Equatable, Sendable {
     private static let format: UInt8 = 1
 
     /// The canary is what says which store it is, so it can't be sealed for one.
-    private static func context(_ version: Version) -> SealingContext {
+    static func context(_ version: Version) -> SealingContext {
         SealingContext(store: StoreID(rawValue: ""), key: .canary, version: version)
     }
 

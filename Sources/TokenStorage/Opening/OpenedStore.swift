@@ -3,12 +3,21 @@ internal import TokenModel
 /// A store whose key is proven to be the right one.
 package struct OpenedStore: Sendable {
     package let store: any TokenStore
-    package let keyRing: KeyRing
+    /// As it is by now: what ``records`` go by.
+    package var keyRing: KeyRing { self.keys.ring }
     package let storeID: StoreID
+    private let keys: LiveKeyRing
+
+    /// - Parameter source: where `keyRing` is from, if that may come to hold others.
+    init(store: any TokenStore, keyRing: KeyRing, from source: (any KeyRingSource)? = nil, storeID: StoreID) {
+        self.store = store
+        self.keys = LiveKeyRing(keyRing, from: source)
+        self.storeID = storeID
+    }
 
     /// Records of any kind, sealed and opened.
     package var records: SealedRecords {
-        SealedRecords(store: self.store, keyRing: self.keyRing, storeID: self.storeID)
+        SealedRecords(store: self.store, keys: self.keys, storeID: self.storeID)
     }
 
     /// The accounts' records.
@@ -41,7 +50,7 @@ package struct OpenedStore: Sendable {
         let canary = Canary(storeID: .random())
         do {
             try await store.write(canary.sealed(with: keyRing, as: .first), at: .canary, as: .first, expecting: nil)
-            return OpenedStore(store: store, keyRing: keyRing, storeID: canary.storeID)
+            return OpenedStore(store: store, keyRing: keyRing, from: keys, storeID: canary.storeID)
         } catch {
             guard error.code == .conflict, let winner = error.current else { throw error }
             return try Self.open(store, winner, keys: keys)
@@ -62,7 +71,7 @@ package struct OpenedStore: Sendable {
         }
         do {
             let canary = try Canary(opening: stored, with: keyRing)
-            return OpenedStore(store: store, keyRing: keyRing, storeID: canary.storeID)
+            return OpenedStore(store: store, keyRing: keyRing, from: keys, storeID: canary.storeID)
         } catch {
             throw StoreError(
                 .unreadable,

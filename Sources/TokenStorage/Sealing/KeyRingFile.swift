@@ -14,13 +14,26 @@ package struct KeyRingFile: KeyRingSource {
 
     package var name: String { self.path }
 
+    package var revision: KeyRingRevision? { KeyRingRevision(ofFile: self.path) }
+
     package func existing() throws(KeyRingError) -> KeyRing? {
-        let text: Secret
+        do throws(KeyRingError) {
+            return try self.text().parsed()
+        } catch {
+            guard error.code != .missing else { return nil }
+            throw error
+        }
+    }
+
+    /// What the file holds.
+    func text() throws(KeyRingError) -> KeyRingText {
         do throws(FileError) {
-            text = Secret(try SecretFile.contents(of: self.path))
+            var bytes = try SecretFile.contents(of: self.path)
+            defer { bytes.wipe() }
+            return KeyRingText(Secret(bytes), name: self.path)
         } catch {
             switch error.code {
-            case .missing: return nil
+            case .missing: throw KeyRingError(.missing, "there is no sealing key at \(self.path)")
             case .exposed: throw KeyRingError(.exposed, "\(self.path) \(error.message): it holds the sealing keys")
             case .tooLarge, .empty:
                 throw KeyRingError(.malformed, "\(self.path) is no list of sealing keys: it \(error.message)")
@@ -31,7 +44,6 @@ package struct KeyRingFile: KeyRingSource {
                 )
             }
         }
-        return try KeyRingText(text, name: self.path).parsed()
     }
 
     package func make() throws(KeyRingError) -> KeyRing {

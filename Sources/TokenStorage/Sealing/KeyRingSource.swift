@@ -10,4 +10,11 @@ package protocol KeyRingSource: Sendable {
 
     /// How messages name it, such as a path.
     var name: String { get }
+
+    /// Changes with what ``existing()`` gives; `nil` where that never changes, or there is nothing.
+    var revision: KeyRingRevision? { get }
+}
+
+extension KeyRingSource {
+    package var revision: KeyRingRevision? { nil }
 }

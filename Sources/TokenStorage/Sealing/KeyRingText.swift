@@ -30,12 +30,7 @@ package struct KeyRingText: Sendable {
     package func parsed() throws(KeyRingError) -> KeyRing {
         var keys: [SealingKey] = []
         for (number, line) in self.lines().enumerated() where !line.isEmpty {
-            var decoded = line.withUnredacted { span in
-                unsafe span.withUnsafeBytes { bytes in Data(base64Encoded: unsafe Data(bytes)) } ?? Data()
-            }
-            defer { decoded.wipe() }
-            // Foundation decodes more than base64 of the right length.
-            guard line.count == Self.encodedCount, let key = SealingKey(Secret(decoded)) else {
+            guard let key = Self.key(line) else {
                 throw KeyRingError(
                     .malformed,
                     "\(self.name), line \(number + 1): not a key; a key is \(SealingKey.byteCount) random bytes in base64 "
@@ -53,6 +48,63 @@ package struct KeyRingText: Sendable {
         return KeyRing(current: current, retired: Array(keys.dropFirst()))
     }
 
+    /// The same with a key before the first; all else stays where it is.
+    func adding(_ key: SealingKey) -> KeyRingText {
+        let lines = self.lines()
+        let first = lines.firstIndex { !$0.isEmpty } ?? lines.endIndex
+        return self.rebuilt { number, line in
+            number == first ? [Self.encoded(key), line] : [line]
+        }
+    }
+
+    /// The same without the lines of these keys, but for the first.
+    func dropping(_ keys: Set<SealingKey.ID>) -> KeyRingText {
+        let lines = self.lines()
+        let first = lines.firstIndex { !$0.isEmpty }
+        return self.rebuilt { number, line in
+            guard number != first, number < lines.count, let key = Self.key(lines[number]), keys.contains(key.id) else {
+                return [line]
+            }
+            return []
+        }
+    }
+
+    /// The text made anew, line by line as they are written.
+    private func rebuilt(_ change: (Int, Secret) -> [Secret]) -> KeyRingText {
+        let raw = self.rawLines()
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(self.text.count + 2 * Self.encodedCount + 2)
+        defer { bytes.wipe() }
+        for (number, line) in raw.enumerated() {
+            // What follows the last line's end is no line.
+            if number == raw.count - 1, line.isEmpty, number > 0 { break }
+            for line in change(number, line) {
+                line.withUnredacted { span in
+                    for index in span.indices { bytes.append(span[index]) }
+                }
+                bytes.append(UInt8(ascii: "\n"))
+            }
+        }
+        return KeyRingText(Secret(bytes), name: self.name)
+    }
+
+    private static func encoded(_ key: SealingKey) -> Secret {
+        var encoded = key.withUnredacted { span in
+            unsafe span.withUnsafeBytes { bytes in unsafe Data(bytes).base64EncodedData() }
+        }
+        defer { encoded.wipe() }
+        return Secret(encoded)
+    }
+
+    private static func key(_ line: Secret) -> SealingKey? {
+        var decoded = line.withUnredacted { span in
+            unsafe span.withUnsafeBytes { bytes in Data(base64Encoded: unsafe Data(bytes)) } ?? Data()
+        }
+        defer { decoded.wipe() }
+        // Foundation decodes more than base64 of the right length.
+        return line.count == Self.encodedCount ? SealingKey(Secret(decoded)) : nil
+    }
+
     /// How many characters the base64 of a key has.
     private static let encodedCount = (SealingKey.byteCount + 2) / 3 * 4
 
@@ -64,15 +116,27 @@ package struct KeyRingText: Sendable {
 
     /// The lines without space around them; comments are empty.
     private func lines() -> [Secret] {
+        self.split { span, from, to in
+            var (from, to) = (from, to)
+            while from < to, span[from].isBlank { from += 1 }
+            while from < to, span[to - 1].isBlank { to -= 1 }
+            if from < to, span[from] == UInt8(ascii: "#") { to = from }
+            return from..<to
+        }
+    }
+
+    /// The lines as they are.
+    private func rawLines() -> [Secret] {
+        self.split { _, from, to in from..<to }
+    }
+
+    private func split(_ range: (Span<UInt8>, Int, Int) -> Range<Int>) -> [Secret] {
         self.text.withUnredacted { span in
             var lines: [Secret] = []
             var start = 0
             for index in 0...span.count where index == span.count || span[index] == UInt8(ascii: "\n") {
-                var (from, to) = (start, index)
-                while from < to, span[from].isBlank { from += 1 }
-                while from < to, span[to - 1].isBlank { to -= 1 }
-                if from < to, span[from] == UInt8(ascii: "#") { to = from }
-                lines.append(unsafe span.extracting(from..<to).withUnsafeBytes { unsafe Secret($0) })
+                let line = range(span, start, index)
+                lines.append(unsafe span.extracting(line).withUnsafeBytes { unsafe Secret($0) })
                 start = index + 1
             }
             return lines

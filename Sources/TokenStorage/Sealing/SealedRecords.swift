@@ -7,11 +7,15 @@ package struct SealedRecords: Sendable {
     package let storeID: StoreID
     /// Where they are kept, sealed; listing, removing and hints of changes are asked of it.
     package let store: any TokenStore
-    package let keyRing: KeyRing
+    package let keys: LiveKeyRing
 
     package init(store: any TokenStore, keyRing: KeyRing, storeID: StoreID) {
+        self.init(store: store, keys: LiveKeyRing(keyRing), storeID: storeID)
+    }
+
+    package init(store: any TokenStore, keys: LiveKeyRing, storeID: StoreID) {
         self.store = store
-        self.keyRing = keyRing
+        self.keys = keys
         self.storeID = storeID
     }
 
@@ -32,7 +36,7 @@ package struct SealedRecords: Sendable {
     /// Opens what a conflict carried, or a read of the store itself.
     package func open(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> Entry {
         let context = SealingContext(store: self.storeID, key: key, version: stored.version)
-        return Entry(plaintext: try self.keyRing.open(stored.value, for: context), version: stored.version)
+        return Entry(plaintext: try self.keys.open(stored.value, for: context), version: stored.version)
     }
 
     /// Seals `plaintext` and writes it behind version `expecting` (`nil`: there is no record yet).
@@ -47,7 +51,9 @@ package struct SealedRecords: Sendable {
     ) async throws(StoreError) -> Version {
         let version = expecting?.next ?? .first
         let context = SealingContext(store: self.storeID, key: key, version: version)
-        let sealed = try self.keyRing.seal(plaintext, for: context)
+        let store = self.store
+        try await self.keys.follow { () async throws(StoreError) in try await store.read(.canary) }
+        let sealed = try self.keys.ring.seal(plaintext, for: context)
         return try await self.store.write(sealed, at: key, expecting: expecting)
     }
 }

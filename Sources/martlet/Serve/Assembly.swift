@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import KillSwitch
 internal import Listening
 internal import LocalFiles
@@ -93,6 +94,13 @@ enum Assembly {
             fence: fence,
             endpoint: { current.current.endpoint(of: $0) }
         )
+        let webhook = Webhook(
+            settings.webhook.map(WebhookTarget.init),
+            replica: settings.replica.name ?? HostName.text,
+            on: MultiThreadedEventLoopGroup.singleton,
+            now: { Timepiece.system.now },
+            logger: logger
+        )
         let engine = RefreshEngine(
             plans: providers.plans(settings.accounts, counting: metrics.refreshes),
             vault: store.opened.accounts,
@@ -102,6 +110,10 @@ enum Assembly {
             journal: settings.store.isDurable ? register : nil,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
+            onEvent: { event in
+                metrics.events.add(event.kind.rawValue)
+                webhook.post(event)
+            },
             onPass: { proxy.follow($0) }
         )
         passes.connect(to: engine, kills)
@@ -123,6 +135,7 @@ enum Assembly {
             listeners: callers,
             proxy: proxy,
             engine: engine,
+            webhook: webhook,
             counts: metrics
         )
         let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
@@ -168,6 +181,7 @@ enum Assembly {
             engine: engine,
             kills: kills,
             providers: current,
+            webhook: webhook,
             admin: admin,
             metrics: metricsServer,
             keeper: keeper,

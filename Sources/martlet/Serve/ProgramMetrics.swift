@@ -1,3 +1,4 @@
+internal import Alerts
 internal import Proxy
 internal import Settings
 internal import Telemetry
@@ -9,6 +10,7 @@ internal import TokenStorage
 struct ProgramMetrics: Sendable {
     let refreshes: RefreshMeter
     let store: DurationMeter
+    let events = EventMeter(RefreshEvent.Kind.allCases.map(\.rawValue))
 
     init(_ settings: GatewaySettings) {
         // The ones to alert on are there from the start; the others come with their first time.
@@ -26,8 +28,9 @@ struct ProgramMetrics: Sendable {
     }
 
     /// All metrics of this moment.
-    func report(of proxy: ProxyServer, _ engine: RefreshEngine) async -> MetricsReport {
+    func report(of proxy: ProxyServer, _ engine: RefreshEngine, _ webhook: Webhook) async -> MetricsReport {
         let accounts = await engine.accountCounts()
+        let alerts = webhook.counts
         return MetricsReport(
             version: MartletVersion.current,
             routes: proxy.routeNames,
@@ -39,7 +42,18 @@ struct ProgramMetrics: Sendable {
                 }
             },
             refreshes: self.refreshes.providers,
-            store: self.store.operations
+            store: self.store.operations,
+            standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, standing in
+                [ProviderStanding.Word.failing, .refusesClient].map { word in
+                    MetricsReport.Standing(
+                        provider: provider,
+                        reason: word.rawValue,
+                        isHeld: standing.word == word
+                    )
+                }
+            },
+            events: self.events.events,
+            alerts: [("delivered", alerts.delivered), ("dropped", alerts.dropped), ("failed", alerts.failed)]
         )
     }
 }

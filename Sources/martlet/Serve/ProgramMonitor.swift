@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import Proxy
 internal import Telemetry
 internal import TokenModel
@@ -16,6 +17,7 @@ struct ProgramMonitor: GatewayMonitor {
     let listeners: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
+    let webhook: Webhook
     let counts: ProgramMetrics
 
     func vitals() async -> GatewayVitals {
@@ -30,7 +32,7 @@ struct ProgramMonitor: GatewayMonitor {
     }
 
     func metrics() async -> MetricsText {
-        let report = await self.counts.report(of: self.proxy, self.engine)
+        let report = await self.counts.report(of: self.proxy, self.engine, self.webhook)
         return MetricsText(contentType: MetricsReport.contentType, text: report.text)
     }
 }

@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import KillSwitch
 internal import Logging
 internal import ProviderClient
@@ -17,6 +18,7 @@ struct RunningGateway {
     let kills: KillSwitch
     /// Those that killed tokens are revoked at.
     let providers: CurrentProviders
+    let webhook: Webhook
     let admin: AdminServer
     /// Where metrics and health are served without tokens; `nil` where that is not wanted.
     let metrics: AdminServer?
@@ -58,7 +60,8 @@ struct RunningGateway {
             Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
-            services: [engine, kills] + operators + callers,
+            // Whoever is told of events hears of the last refresh too.
+            services: [WebhookService(webhook: self.webhook), engine, kills] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
@@ -101,6 +104,19 @@ private struct KillService: Service {
             await self.kills.run()
         } onGracefulShutdown: {
             self.kills.stop()
+        }
+    }
+}
+
+/// Tells operators of events for as long as there may be some.
+private struct WebhookService: Service {
+    let webhook: Webhook
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await self.webhook.run()
+        } onGracefulShutdown: {
+            self.webhook.stop()
         }
     }
 }

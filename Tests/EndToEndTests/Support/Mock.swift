@@ -61,6 +61,7 @@ struct MockStats: Decodable {
         let ok: Int
         let no_token: Int
         let expired: Int
+        let fault: Int
     }
     struct Live: Decodable {
         let refresh: Int

@@ -24,7 +24,10 @@ import TokenModel
             waiters: 5,
             accounts: [.init(provider: ProviderID("login"), state: "valid", count: 4)],
             refreshes: refreshes.providers,
-            store: store.operations
+            store: store.operations,
+            standings: [.init(provider: ProviderID("login"), reason: "failing", isHeld: true)],
+            events: [("refresh_failed", 6)],
+            alerts: [("delivered", 7)]
         )
     }
 
@@ -48,6 +51,9 @@ import TokenModel
         #"martlet_accounts{provider="login",state="valid"} 4"#,
         #"martlet_store_duration_seconds_count{operation="read"} 1"#,
         #"martlet_store_duration_seconds_count{operation="write"} 0"#,
+        #"martlet_provider_held{provider="login",reason="failing"} 1"#,
+        #"martlet_events_total{event="refresh_failed"} 6"#,
+        #"martlet_webhook_alerts_total{outcome="delivered"} 7"#,
         #"martlet_connections{side="downstream"} 3"#,
         #"martlet_connections{side="upstream"} 2"#,
         #"martlet_build_info{version="1.2.3"} 1"#,

@@ -15,6 +15,8 @@ struct House: Sendable {
     /// What its replicas know of boots that have ended, and where they keep what the store does not take.
     var witness: (any BootWitness)?
     var journal: (any SuccessJournal)?
+    /// What operators were told by all replicas.
+    let told = ToldEvents()
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -62,6 +64,7 @@ struct House: Sendable {
         _ body: (Replica) async throws -> Result
     ) async throws -> Result {
         let clock = self.clock
+        let told = self.told
         let events = EventList()
         let engine = RefreshEngine(
             plans: plans,
@@ -74,6 +77,7 @@ struct House: Sendable {
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             random: { 1 },
+            onEvent: { told.append($0) },
             onPass: { events.append($0) }
         )
         let running = Task { await engine.run() }
@@ -117,6 +121,16 @@ final class EventList: Sendable {
     private let events = Mutex<[PassEvent]>([])
     var all: [PassEvent] { self.events.withLock { $0 } }
     func append(_ event: PassEvent) { self.events.withLock { $0.append(event) } }
+}
+
+/// What operators were told, in order.
+final class ToldEvents: Sendable {
+    private let events = Mutex<[RefreshEvent]>([])
+    var all: [RefreshEvent] { self.events.withLock { $0 } }
+    func append(_ event: RefreshEvent) { self.events.withLock { $0.append(event) } }
+
+    /// Such as `refresh_failed alice`, or `provider_config *` for all of a provider's.
+    var lines: [String] { self.all.map { "\($0.kind.rawValue) \($0.account?.rawValue ?? "*")" } }
 }
 
 /// One engine and the task that runs it.

@@ -34,7 +34,16 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     /// A provider, and how many of its accounts are in which state.
     package struct Provider: Decodable, Equatable, Sendable {
         package let name: String
+        /// How it stands with the gateway; `nil` for one that only records name.
+        package let state: String?
+        /// When it is asked again, where it is not asked now.
+        package let retryAt: String?
         package let accounts: [String: Int]
+
+        private enum CodingKeys: String, CodingKey {
+            case name, state, accounts
+            case retryAt = "retry_at"
+        }
     }
 }
 

@@ -30,7 +30,22 @@ package struct StatusText: Sendable {
                 states.joined(separator: ", "),
             ])
         }
-        return [""] + table.lines
+        return [""] + table.lines + self.held(status.providers)
+    }
+
+    /// Providers that are sent nothing but a probe: what their accounts look like may be of before.
+    private func held(_ providers: [StatusReply.Provider]) -> [String] {
+        let lines = providers.compactMap { provider -> String? in
+            let trouble: String
+            switch provider.state {
+            case "refuses_client"?: trouble = "refuses the client; check client_id, client_secret and client_auth"
+            case "failing"?: trouble = "fails and is left alone for a while"
+            default: return nil
+            }
+            let next = provider.retryAt.map { ", asked again \(self.times.text($0))" } ?? ", being asked again now"
+            return "\(PlainText.line(provider.name)) \(trouble)\(next)"
+        }
+        return lines.isEmpty ? [] : [""] + lines
     }
 
     /// How many accounts are in which state, by the words that ``AccountText`` has for those.

@@ -82,6 +82,10 @@ struct ProviderRoster: Sendable {
                 timing: RefreshTiming(
                     mode: entry.settings.refresh == .ahead ? .ahead : .onExpiry,
                     keepAlive: entry.settings.keepAlive
+                ),
+                rate: RefreshRate(
+                    perSecond: entry.settings.refreshRate.perSecond,
+                    burst: entry.settings.refreshRate.burst
                 )
             )
         }

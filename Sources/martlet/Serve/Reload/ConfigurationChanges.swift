@@ -16,6 +16,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         parts += Self.names("route", old.routes, new.routes, { $0.name }, areDifferent: !=)
         parts += Self.names("caller", old.callers ?? [], new.callers ?? [], { $0.name }, areDifferent: !=)
         if old.limits != new.limits { parts.append("limits") }
+        if old.webhook != new.webhook { parts.append("webhook") }
         if old.log != new.log { parts.append("log") }
         self.parts = parts
     }

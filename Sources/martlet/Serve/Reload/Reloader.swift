@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Alerts
 internal import Logging
 internal import Proxy
 internal import Settings
@@ -179,6 +180,7 @@ extension Reloader {
             accessLog: settings.log.access ? self.log : nil
         )
         if !leaving.isEmpty { self.gateway.engine.follow(plans, waiters: waiters) }
+        self.gateway.webhook.follow(settings.webhook.map(WebhookTarget.init))
         self.log.format = LogFormat(settings.log.format)
         var changes = ConfigurationChanges(
             from: running.settings,

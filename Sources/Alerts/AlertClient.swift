@@ -1,0 +1,59 @@
+internal import AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+internal import TokenModel
+
+/// Posts alerts, and says of each whether it was taken. Follows no redirect and reads no answer's body.
+struct AlertClient: Sendable {
+    /// How a request ended.
+    enum Ending: Sendable {
+        case taken
+        /// By the answer's status, which is not of class 2xx.
+        case refused(Int)
+        /// Without an answer, by one word.
+        case failed(String)
+    }
+
+    private let client: HTTPClient
+
+    init(on group: any EventLoopGroup) {
+        var pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .seconds(10))
+        pool.retryConnectionEstablishment = false
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: .seconds(2)),
+            connectionPool: pool,
+            decompression: .disabled
+        )
+        configuration.httpVersion = .http1Only
+        self.client = HTTPClient(eventLoopGroup: group, configuration: configuration)
+    }
+
+    func post(_ body: [UInt8], signature: String, to url: String, timeout: Duration) async -> Ending {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers = [
+            "Content-Type": "application/json",
+            "User-Agent": "martlet",
+            AlertSignature.header: signature,
+        ]
+        request.body = .bytes(body)
+        do {
+            let deadline = NIODeadline.now() + .nanoseconds(timeout.clampedNanoseconds)
+            let status = try await self.client.execute(request, deadline: deadline).status
+            return (200..<300).contains(status.code) ? .taken : .refused(Int(status.code))
+        } catch let error as HTTPClientError where Self.timeouts.contains(error) {
+            return .failed("timed_out")
+        } catch {
+            return .failed("unreachable")
+        }
+    }
+
+    private static let timeouts: [HTTPClientError] = [.deadlineExceeded, .connectTimeout, .readTimeout, .writeTimeout]
+
+    /// Must be called once, at the end.
+    func shutDown() async {
+        // Throws only when it was shut down before.
+        try? await self.client.shutdown()
+    }
+}

@@ -1,0 +1,192 @@
+package import Logging
+package import NIOCore
+internal import Synchronization
+package import TokenModel
+
+/// Tells events to whoever the configuration names, by a signed POST for each, until it is taken.
+///
+/// ``post(_:)`` never waits: what happens here can hold up no refresh. ``run()`` must run for anything to be sent; it ends
+/// after ``stop()``, which gives what is left a last try.
+package final class Webhook: Sendable {
+    private struct State {
+        var queue: DeliveryQueue<Alert>
+        var target: WebhookTarget?
+        var counts = WebhookCounts()
+        var isOverflowing = false
+        /// Set by a stop.
+        var endsBy: BootInstant?
+    }
+
+    private let state: Mutex<State>
+    private let pace: WebhookPace
+    private let replica: String
+    private let group: any EventLoopGroup
+    private let now: @Sendable () -> Moment
+    private let logger: Logger
+    private let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - target: `nil`: events are dropped.
+    ///   - replica: this process's name, for the receiver.
+    ///   - group: where its connections live.
+    package init(
+        _ target: WebhookTarget?,
+        replica: String,
+        pace: WebhookPace = WebhookPace(),
+        on group: any EventLoopGroup,
+        now: @escaping @Sendable () -> Moment,
+        logger: Logger
+    ) {
+        self.state = Mutex(State(queue: DeliveryQueue(pace), target: target))
+        self.pace = pace
+        self.replica = replica
+        self.group = group
+        self.now = now
+        self.logger = logger
+        (self.wakes, self.wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    package var counts: WebhookCounts { self.state.withLock { $0.counts } }
+
+    /// Takes an event to be told.
+    package func post(_ event: RefreshEvent) {
+        let now = self.now().boot
+        let isFirstDropped: Bool = self.state.withLock { state in
+            guard state.target != nil else { return false }
+            guard !state.queue.add(Alert(event), now: now) else {
+                state.isOverflowing = false
+                return false
+            }
+            state.counts.dropped += 1
+            defer { state.isOverflowing = true }
+            return !state.isOverflowing
+        }
+        if isFirstDropped {
+            self.logger.warning("too many alerts wait for the webhook, and new ones are dropped", metadata: self.facts)
+        }
+        self.wake.yield()
+    }
+
+    /// Tells another from now on; `nil`: nobody, and what waits is dropped.
+    package func follow(_ target: WebhookTarget?) {
+        self.state.withLock { state in
+            guard state.target != target else { return }
+            state.target = target
+            if target == nil { state.counts.dropped += UInt64(state.queue.clear()) }
+            state.queue.tryAgain()
+        }
+        self.wake.yield()
+    }
+
+    /// Ends ``run()`` when all was told, or when the time for that is over.
+    package func stop() {
+        let endsBy = self.now().boot.advanced(by: self.pace.grace)
+        self.state.withLock { state in
+            state.endsBy = state.endsBy ?? endsBy
+            state.queue.hurry()
+        }
+        self.wake.yield()
+    }
+
+    /// Sends what is posted. Call it once.
+    package func run() async {
+        let client = AlertClient(on: self.group)
+        await withDiscardingTaskGroup { timers in
+            var alarm = BootInstant.distantFuture
+            for await _ in self.wakes {
+                if alarm <= self.now().boot { alarm = .distantFuture }
+                let (rest, isOver) = await self.sendDue(by: client)
+                if isOver { break }
+                guard let rest, rest < alarm else { continue }
+                alarm = rest
+                timers.addTask {
+                    try? await BootClock().sleep(until: rest, tolerance: nil)
+                    self.wake.yield()
+                }
+            }
+            timers.cancelAll()
+        }
+        let left = self.state.withLock { state in
+            let left = state.queue.clear()
+            state.counts.dropped += UInt64(left)
+            return left
+        }
+        if left > 0 {
+            self.logger.warning("alerts were not told before the end", metadata: self.facts(dropped: left))
+        }
+        await client.shutDown()
+    }
+
+    /// - Returns: when to come again, if there is something left, and whether this is the end.
+    private func sendDue(by client: AlertClient) async -> (rest: BootInstant?, isOver: Bool) {
+        while !Task.isCancelled {
+            let now = self.now().boot
+            typealias Turn = (DeliveryQueue<Alert>.Step, Int, WebhookTarget?, BootInstant?)
+            let (step, expired, target, endsBy): Turn = self.state.withLock { state in
+                if let endsBy = state.endsBy, now >= endsBy { return (.idle, 0, state.target, endsBy) }
+                let (step, expired) = state.queue.next(now: now)
+                state.counts.dropped += UInt64(expired)
+                return (step, expired, state.target, state.endsBy)
+            }
+            if expired > 0 {
+                self.logger.warning("alerts could not be told in time", metadata: self.facts(dropped: expired))
+            }
+            switch step {
+            case .idle: return (nil, endsBy != nil)
+            case .rest(let until): return (until, false)
+            case .send(let alert):
+                let timeout = min(endsBy.map { now.duration(to: $0) } ?? self.pace.timeout, self.pace.timeout)
+                var ending = AlertClient.Ending.failed("no_target")
+                if let target { ending = await self.send(alert, to: target, by: client, timeout) }
+                self.conclude(ending)
+            }
+        }
+        return (nil, true)
+    }
+
+    private func send(
+        _ alert: Alert,
+        to target: WebhookTarget,
+        by client: AlertClient,
+        _ timeout: Duration
+    ) async -> AlertClient.Ending {
+        let body = alert.body(replica: self.replica)
+        let signature = AlertSignature.value(of: body, at: self.now().wall, secret: target.secret)
+        return await client.post(body, signature: signature, to: target.url, timeout: timeout)
+    }
+
+    private func conclude(_ ending: AlertClient.Ending) {
+        let now = self.now().boot
+        var facts = self.facts
+        if case .taken = ending {
+            let hadFailed = self.state.withLock { state in
+                state.counts.delivered += 1
+                return state.queue.delivered()
+            }
+            if hadFailed { self.logger.notice("the webhook takes alerts again", metadata: facts) }
+            return
+        }
+        switch ending {
+        case .refused(let status): facts["http.status"] = "\(status)"
+        case .failed(let reason): facts["reason"] = "\(reason)"
+        case .taken: break
+        }
+        let (isFirst, isGivenUp) = self.state.withLock { state in
+            state.counts.failed += 1
+            let outcome = state.queue.failed(jitter: .random(in: 0...1), now: now)
+            if outcome.isGivenUp { state.counts.dropped += 1 }
+            return outcome
+        }
+        if isFirst { self.logger.warning("the webhook does not take alerts, and is tried again", metadata: facts) }
+        if isGivenUp { self.logger.warning("an alert was not told before the end", metadata: facts) }
+    }
+
+    private var facts: Logger.Metadata {
+        self.state.withLock { $0.target }.map { ["url.host": "\($0.host)"] } ?? [:]
+    }
+
+    private func facts(dropped: Int) -> Logger.Metadata {
+        self.facts.merging(["alerts.dropped": "\(dropped)"]) { $1 }
+    }
+}

@@ -1,0 +1,166 @@
+internal import Logging
+internal import OAuth
+internal import Synchronization
+package import TokenModel
+internal import TokenStorage
+
+/// What lets a flight send, and what its end says of the provider.
+extension RefreshEngine {
+    /// How long a flight that waits for its moment goes without looking whether there is still a reason to.
+    private static let longestNap = Duration.milliseconds(500)
+
+    /// Waits for the moment at which this process may send to the provider for this account.
+    ///
+    /// - Parameter ticket: set when it may.
+    /// - Returns: why it may not.
+    func admit(
+        _ plan: AccountPlan,
+        _ demand: Demand,
+        as ticket: inout ProviderGate.Ticket?
+    ) async -> PassError? {
+        switch self.queue(plan, demand) {
+        case .refused(let refusal): return PassError(refusal, of: plan.provider)
+        case .at(let moment):
+            var now = self.timepiece.now.boot
+            while now < moment, self.mayGoOn(plan) {
+                await self.timepiece.rest(until: min(moment, now.advanced(by: Self.longestNap)))
+                now = self.timepiece.now.boot
+            }
+        }
+        switch self.enter(plan, demand) {
+        case .success(let admitted):
+            ticket = admitted
+            return nil
+        case .failure(let error):
+            return error
+        }
+    }
+
+    private func queue(_ plan: AccountPlan, _ demand: Demand) -> ProviderGate.Place {
+        let now = self.timepiece.now.boot
+        let (place, isCrowded): (ProviderGate.Place, Bool?) = self.state.withLock { state in
+            guard
+                let place = state.gates[plan.provider]?
+                    .queue(plan.account, isForced: demand.isForced, patience: state.limits.longestWait, now: now)
+            else { return (.at(now), nil) }
+            guard case .at(let moment) = place else { return (place, nil) }
+            return (place, state.gates[plan.provider]?.crowding(wait: now.duration(to: moment), now: now))
+        }
+        if let isCrowded {
+            self.logger.log(
+                level: isCrowded ? .warning : .notice,
+                isCrowded
+                    ? "refreshes wait: more are due than the provider's refresh_rate lets through"
+                    : "refreshes no longer wait for the provider's refresh_rate",
+                metadata: [LogField.provider: "\(plan.provider)"]
+            )
+        }
+        return place
+    }
+
+    private func mayGoOn(_ plan: AccountPlan) -> Bool {
+        self.state.withLock { $0.stopping == .no && $0.obsolescence(of: plan) == nil }
+    }
+
+    private func enter(_ plan: AccountPlan, _ demand: Demand) -> Result<ProviderGate.Ticket, PassError> {
+        let now = self.timepiece.now.boot
+        return self.state.withLock { state in
+            let obstacle = state.stopping == .no ? state.obsolescence(of: plan) : .stopping(plan.account)
+            if let obstacle {
+                state.gates[plan.provider]?.giveBack()
+                return .failure(obstacle)
+            }
+            // What the configuration names has a gate.
+            guard
+                let entry = state.gates[plan.provider]?
+                    .admit(plan.account, isForced: demand.isForced, now: now)
+            else { return .failure(.notConfigured(plan.account)) }
+            switch entry {
+            case .failure(let refused):
+                state.gates[plan.provider]?.giveBack()
+                return .failure(PassError(refused.refusal, of: plan.provider))
+            case .success(let ticket):
+                let lifetime = state.desks[plan.account]?.sight?.entry?.record.tokens?.lifetime
+                guard let wait = state.desks[plan.account]?.limit.admit(lifetime: lifetime, now: now) else {
+                    return .success(ticket)
+                }
+                state.gates[plan.provider]?.withdraw(ticket, of: plan.account, now: now)
+                return .failure(.tooOften(plan.account, retryAfter: wait))
+            }
+        }
+    }
+
+    /// Says what has changed between a provider and this process; that it refuses the client is told as an event.
+    func log(_ changes: ProviderGate.Changes, of plan: AccountPlan) {
+        let facts: Logger.Metadata = [LogField.account: "\(plan.account)", LogField.provider: "\(plan.provider)"]
+        if changes.refusesClient == false {
+            self.logger.notice("a provider takes the client again", metadata: facts)
+        }
+        switch changes.isFailing {
+        case true?:
+            self.logger.warning("a provider fails again and again and is left alone for a while", metadata: facts)
+        case false?:
+            self.logger.notice("a provider answers again", metadata: facts)
+        case nil: break
+        }
+    }
+
+    /// How each provider of the configuration stands with this process.
+    package var providers: [ProviderID: ProviderStanding] {
+        self.state.withLock { state in
+            let configured = Set(state.plans.values.map(\.provider))
+            return state.gates.filter { configured.contains($0.key) }.mapValues(\.standing)
+        }
+    }
+
+    /// A gate for each provider of `plans`; those there are go on.
+    static func gates(
+        _ plans: [AccountID: AccountPlan],
+        after known: [ProviderID: ProviderGate] = [:],
+        now: BootInstant
+    ) -> [ProviderID: ProviderGate] {
+        var gates: [ProviderID: ProviderGate] = [:]
+        for (provider, plans) in Dictionary(grouping: plans.values, by: \.provider) {
+            guard let rate = plans.first?.rate else { continue }
+            var gate = known[provider] ?? ProviderGate(rate, accounts: plans.count)
+            gate.follow(rate, accounts: plans.count, now: now)
+            gates[provider] = gate
+        }
+        return gates
+    }
+}
+
+extension FlightOutcome {
+    /// What it says about whether the provider can be asked at all.
+    var answer: ProviderBreaker.Lesson {
+        if self.lesson != .nothing { return .answered }
+        switch self.setback {
+        // Not the provider's doing: the store was too slow, the configuration changed, or the process ends.
+        case .notSent(.sendingTooLate)?, .notSent(.shutDown)?, .claimBroken?, nil: return .nothing
+        case .notSent?, .ambiguous?, .throttled?: return .failed
+        case .config?, .accountConfig?, .refused?, .dead?: return .answered
+        }
+    }
+}
+
+extension PassError {
+    /// What a provider's gate means to someone who wants a pass.
+    init(_ refusal: ProviderGate.Refusal, of provider: ProviderID) {
+        switch refusal {
+        case .refusesClient(let retryAfter):
+            self = .providerHeld(provider, retryAfter: retryAfter)
+        case .failing(let retryAfter):
+            self.init(
+                .refreshFailed,
+                "provider \(provider) failed again and again and is left alone for a while",
+                retryAfter: retryAfter
+            )
+        case .crowded(let retryAfter):
+            self.init(
+                .refreshFailed,
+                "more refreshes are due at provider \(provider) than its refresh_rate lets through in time",
+                retryAfter: retryAfter
+            )
+        }
+    }
+}

@@ -1,0 +1,85 @@
+internal import Logging
+internal import TokenModel
+internal import TokenStorage
+
+/// What operators hear of, once each.
+extension RefreshEngine {
+    /// The reason of an account's outage that it has found out by nothing of its own.
+    private static let providerFailing = "provider_failing"
+
+    /// What a flight's end is worth telling.
+    func events(
+        of plan: AccountPlan,
+        _ outcome: FlightOutcome,
+        _ changes: ProviderGate.Changes,
+        at now: Moment,
+        _ state: inout State
+    ) -> [RefreshEvent] {
+        var events: [RefreshEvent] = []
+        func tell(_ kind: RefreshEvent.Kind, of account: AccountID?, _ reason: String?) {
+            events.append(
+                RefreshEvent(
+                    kind,
+                    provider: plan.provider,
+                    account: account,
+                    reason: reason ?? kind.rawValue,
+                    at: now.wall
+                )
+            )
+        }
+        let reason = outcome.sight?.entry?.record.trouble?.reason
+        if outcome.declaredDead { tell(.reauthorizationRequired, of: plan.account, reason) }
+        if changes.refusesClient == true { tell(.providerConfig, of: nil, reason) }
+        guard case .failed(let error) = outcome.result else { return events }
+        switch (error.code, outcome.setback) {
+        case (.providerConfig, .accountConfig?):
+            if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
+                tell(.providerConfig, of: plan.account, reason)
+            }
+        case (.refreshFailed, .some):
+            if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
+                tell(.refreshFailed, of: plan.account, reason)
+            }
+        case (.refreshFailed, nil) where state.gates[plan.provider]?.isFailing == true:
+            if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
+                tell(.refreshFailed, of: plan.account, Self.providerFailing)
+            }
+        default: break
+        }
+        return events
+    }
+
+    /// Writes each into the log, and hands it on.
+    func tell(_ events: [RefreshEvent]) {
+        for event in events {
+            var facts: Logger.Metadata = [
+                LogField.event: "\(event.kind.rawValue)",
+                LogField.provider: "\(event.provider)",
+                LogField.reason: "\(event.reason)",
+            ]
+            if let account = event.account { facts[LogField.account] = "\(account)" }
+            switch event.kind {
+            case .reauthorizationRequired:
+                self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
+            case .providerConfig where event.account == nil:
+                self.logger.error("a provider refuses the client and is asked less often", metadata: facts)
+            case .providerConfig:
+                self.logger.error("a provider refuses what the client asks for an account", metadata: facts)
+            case .refreshFailed:
+                self.logger.warning("an account has no valid token and its refresh fails", metadata: facts)
+            }
+            self.onEvent(event)
+        }
+    }
+}
+
+extension AccountDesk {
+    /// Takes note that there is no valid token and none could be had.
+    ///
+    /// - Returns: whether that is new: since the last token set, or the last reload.
+    mutating func beginOutage(now: BootInstant) -> Bool {
+        guard !self.isInOutage, self.sight?.freshness.isUsable(at: now) != true else { return false }
+        self.isInOutage = true
+        return true
+    }
+}

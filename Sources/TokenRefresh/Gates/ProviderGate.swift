@@ -1,0 +1,168 @@
+package import TokenModel
+
+/// All that stands in one process between a provider's accounts and a request to it: the hold while it refuses the client,
+/// the breaker while it fails, and the bucket that spreads requests.
+///
+///     queue ──▶ wait for the moment ──▶ admit ──▶ send ──▶ learned
+///       └──refused                        └──refused
+package struct ProviderGate: Sendable {
+    /// Why nothing is sent now.
+    package enum Refusal: Equatable, Sendable {
+        /// The provider refuses the client.
+        case refusesClient(retryAfter: Duration)
+        /// It fails, whoever asks.
+        case failing(retryAfter: Duration)
+        /// More is due than may be sent.
+        case crowded(retryAfter: Duration)
+    }
+
+    /// What ``queue(_:isForced:patience:now:)`` says.
+    package enum Place: Equatable, Sendable {
+        /// To be admitted at this moment, not before.
+        case at(BootInstant)
+        case refused(Refusal)
+    }
+
+    /// What was admitted must end with it in ``learned(_:_:by:of:now:)`` or ``withdraw(_:of:now:)``.
+    package struct Ticket: Equatable, Sendable {
+        /// Finds out whether the provider takes the client again.
+        package let probesClient: Bool
+        /// Finds out whether the provider answers again.
+        package let probesAnswer: Bool
+    }
+
+    /// What is worth a line in the log.
+    package struct Changes: Equatable, Sendable {
+        /// The provider began to refuse the client (`true`), or takes it again.
+        package var refusesClient: Bool?
+        /// It was given up for a while (`true`), or answers again.
+        package var isFailing: Bool?
+
+        package init(refusesClient: Bool? = nil, isFailing: Bool? = nil) {
+            self.refusesClient = refusesClient
+            self.isFailing = isFailing
+        }
+    }
+
+    private var hold = ProviderHold()
+    private var breaker = ProviderBreaker()
+    private var bucket: RefreshBucket
+    private var accounts: Int
+    private var isCrowded = false
+
+    /// - Parameter accounts: how many the provider has.
+    package init(_ rate: RefreshRate, accounts: Int) {
+        self.bucket = RefreshBucket(rate)
+        self.accounts = accounts
+    }
+
+    /// Goes by what the configuration says now; whatever was in the way may have come of the one before.
+    package mutating func follow(_ rate: RefreshRate, accounts: Int, now: BootInstant) {
+        if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
+        self.accounts = accounts
+        self.hold.tryAgain(now: now)
+        self.breaker.tryAgain(now: now)
+    }
+
+    /// Takes a place among what is to be sent. One that is not used must be given back.
+    ///
+    /// - Parameters:
+    ///   - isForced: an operator wants to know now.
+    ///   - patience: how long the request can wait for its moment.
+    package mutating func queue(
+        _ account: AccountID,
+        isForced: Bool,
+        patience: Duration,
+        now: BootInstant
+    ) -> Place {
+        if let wait = self.hold.obstacle(isForced: isForced, now: now) {
+            return .refused(.refusesClient(retryAfter: wait))
+        }
+        if let wait = self.breaker.obstacle(for: account, of: self.accounts, isForced: isForced, now: now) {
+            return .refused(.failing(retryAfter: wait))
+        }
+        switch self.bucket.take(patience: patience, now: now) {
+        case .at(let moment): return .at(moment)
+        case .none(let wait): return .refused(.crowded(retryAfter: max(wait, .seconds(1))))
+        }
+    }
+
+    /// Gives a place back that is not used.
+    package mutating func giveBack() {
+        self.bucket.giveBack()
+    }
+
+    /// Whether requests began, or ceased, to wait for their moment since this was asked last: worth a line in the log.
+    ///
+    /// - Parameter wait: of the one that has just taken a place.
+    package mutating func crowding(wait: Duration, now: BootInstant) -> Bool? {
+        if !self.isCrowded, wait > .zero {
+            self.isCrowded = true
+            return true
+        }
+        guard self.isCrowded, self.bucket.isRelieved(at: now) else { return nil }
+        self.isCrowded = false
+        return false
+    }
+
+    /// Asks to send, when the moment has come.
+    package mutating func admit(
+        _ account: AccountID,
+        isForced: Bool,
+        now: BootInstant
+    ) -> Result<Ticket, Refused> {
+        if let wait = self.breaker.obstacle(for: account, of: self.accounts, isForced: isForced, now: now) {
+            return .failure(Refused(refusal: .failing(retryAfter: wait)))
+        }
+        let byHold = self.hold.admit(isForced: isForced, now: now)
+        if case .held(let wait) = byHold { return .failure(Refused(refusal: .refusesClient(retryAfter: wait))) }
+        let byBreaker = self.breaker.admit(account, of: self.accounts, isForced: isForced, now: now)
+        return .success(Ticket(probesClient: byHold == .probe, probesAnswer: byBreaker == .probe))
+    }
+
+    /// A ``Refusal`` where an error is asked for.
+    package struct Refused: Error, Equatable { package let refusal: Refusal }
+
+    /// What was admitted is not sent after all.
+    package mutating func withdraw(_ ticket: Ticket, of account: AccountID, now: BootInstant) {
+        _ = self.learned(.nothing, .nothing, by: ticket, of: account, now: now)
+        self.giveBack()
+    }
+
+    /// Takes note of how a flight ended.
+    ///
+    /// - Parameter ticket: `nil` for one that was not admitted.
+    package mutating func learned(
+        _ client: ProviderHold.Lesson,
+        _ answer: ProviderBreaker.Lesson,
+        by ticket: Ticket?,
+        of account: AccountID,
+        now: BootInstant
+    ) -> Changes {
+        guard let ticket else { return Changes() }
+        var changes = Changes()
+        if self.hold.learned(client, probe: ticket.probesClient, now: now) { changes.refusesClient = self.hold.isHeld }
+        let change = self.breaker.learned(
+            answer,
+            of: account,
+            among: self.accounts,
+            probe: ticket.probesAnswer,
+            now: now
+        )
+        changes.isFailing = change.map { $0 == .opened }
+        return changes
+    }
+
+    /// What an operator is told of the provider.
+    package var standing: ProviderStanding {
+        if self.hold.isHeld { return .refusesClient(retryAt: self.hold.retryAt) }
+        if self.breaker.isOpen { return .failing(retryAt: self.breaker.retryAt) }
+        return .answering
+    }
+
+    /// Whether it was given up for a while, since it fails.
+    package var isFailing: Bool { self.breaker.isOpen }
+
+    /// Whether nothing is sent at the moment but a probe.
+    package var isHeld: Bool { self.standing != .answering }
+}

@@ -1,0 +1,86 @@
+internal import TokenModel
+
+/// Changes the key that a store is sealed under, while gateways may run on it.
+///
+///     lock the key file ──▶ all under its first key? ──yes──▶ add a key, which is durable before it seals anything
+///                                   └──no: go on──┐                 │
+///                                                 ▼                 ▼
+///                                          seal all that is under another key anew
+///                                                 ▼
+///                             to retire: wait until nobody seals under an old key, look again, drop unused keys
+///
+/// A gateway looks at the file before each write, and when it meets a key that it does not know (``LiveKeyRing``). So what
+/// is written once the file has changed, and a write that had begun has ended, is under the new key.
+package struct Rekeying: ~Copyable {
+    /// What came of it.
+    package struct Outcome: Sendable {
+        /// That seals now.
+        package var key: SealingKey.ID
+        /// Whether it was drawn for this.
+        package var keyAdded: Bool
+        package var resealing: Resealing
+        /// Keys that are in the file and that no record names.
+        package var unused: [SealingKey.ID] = []
+        /// Keys that were taken out of the file.
+        package var retired: [SealingKey.ID] = []
+    }
+
+    private let opened: OpenedStore
+    private let keys: KeyRingFile
+    private let lock: KeyFileLock
+    private let settling: Duration
+
+    /// - Parameters:
+    ///   - settling: how long a write that had begun may take to end.
+    /// - Throws: where another process changes the keys.
+    package init(
+        _ opened: OpenedStore,
+        keys: KeyRingFile,
+        settling: Duration = .seconds(10)
+    ) throws(KeyRingError) {
+        self.opened = opened
+        self.keys = keys
+        self.lock = try KeyFileLock(for: keys.name)
+        self.settling = settling
+    }
+
+    /// - Parameter retires: add no key, and drop those that are not needed.
+    /// - Throws: ``StoreError``, ``KeyRingError``; what was done until then stands, and another run goes on from there.
+    package func run(retires: Bool, progress: (Resealing) -> Void = { _ in }) async throws -> Outcome {
+        // As it is under the lock.
+        var ring = try self.keys.existing() ?? self.opened.keyRing
+        let before = try await self.opened.with(ring).survey()
+        // One that does not open needs no new key, and must not keep the others from getting one.
+        let isDone = before.openedByKey.keys.allSatisfy { $0 == ring.current.id }
+        let adds = isDone && !retires
+        if adds { ring = try self.keys.add(.random()) }
+        let store = self.opened.with(ring)
+        var outcome = Outcome(
+            key: ring.current.id,
+            keyAdded: adds,
+            resealing: try await store.reseal(progress: progress)
+        )
+        if retires, ring.ids.count > 1 {
+            try await self.settle()
+            // What was written under an old key since.
+            let again = try await store.reseal()
+            outcome.resealing.resealed += again.resealed
+            outcome.resealing.left = again.left
+            outcome.resealing.unreadable = again.unreadable
+        }
+        let used = try await store.survey().byKey
+        outcome.unused = ring.retired.map(\.id).filter { used[$0] == nil }
+        if retires, !outcome.unused.isEmpty {
+            _ = try self.keys.drop(Set(outcome.unused))
+            outcome.retired = outcome.unused
+            outcome.unused = []
+        }
+        return outcome
+    }
+
+    /// Waits until what was begun under the file of before has ended.
+    private func settle() async throws {
+        guard let age = self.keys.revision?.age, age < self.settling else { return }
+        try await Task.sleep(for: self.settling - age, clock: .continuous)
+    }
+}

@@ -1,0 +1,74 @@
+internal import TokenModel
+
+/// What came of sealing all records anew.
+package struct Resealing: Equatable, Sendable {
+    /// All that were looked at.
+    package internal(set) var records = 0
+    /// Those that are under the new key now, and were not.
+    package internal(set) var resealed = 0
+    /// Those that were left as they are: their account is being refreshed, or others wrote each time.
+    package internal(set) var left: [StoreSurvey.Finding] = []
+    /// Those that do not open; they are kept.
+    package internal(set) var unreadable: [StoreSurvey.Finding] = []
+
+    /// Whether every record is under the key that seals.
+    package var isComplete: Bool { self.left.isEmpty && self.unreadable.isEmpty }
+}
+
+extension OpenedStore {
+    /// Seals all that is under another key anew under the one that seals, each by compare-and-set.
+    ///
+    /// A record with a claim is left: whoever holds that expects the version that is there.
+    ///
+    /// - Parameter progress: told after each record.
+    package func reseal(progress: (Resealing) -> Void = { _ in }) async throws(StoreError) -> Resealing {
+        var report = Resealing()
+        try await self.forEachRecord { (key, stored) async throws(StoreError) in
+            report.records += 1
+            switch try await self.reseal(stored, at: key) {
+            case .unchanged: break
+            case .resealed: report.resealed += 1
+            case .left(let reason): report.left.append(StoreSurvey.Finding(record: key, reason: reason))
+            case .unreadable(let reason): report.unreadable.append(StoreSurvey.Finding(record: key, reason: reason))
+            }
+            progress(report)
+        }
+        return report
+    }
+
+    private enum Ending {
+        case unchanged
+        case resealed
+        case left(String)
+        case unreadable(String)
+    }
+
+    private func reseal(_ first: StoredRecord, at key: RecordKey) async throws(StoreError) -> Ending {
+        var stored = first
+        for _ in 0..<8 {
+            guard self.keyRing.sealsAnew(stored.value) else { return .unchanged }
+            let plaintext: Secret
+            do throws(StoreError) {
+                let opened = try self.opened(stored, at: key)
+                if opened.isClaimed { return .left("its account is being refreshed") }
+                plaintext = opened.plaintext
+            } catch {
+                return .unreadable(error.message)
+            }
+            let version = stored.version.next
+            let context =
+                key == .canary
+                ? Canary.context(version) : SealingContext(store: self.storeID, key: key, version: version)
+            let sealed = try self.keyRing.seal(plaintext, for: context)
+            do throws(StoreError) {
+                try await self.store.write(sealed, at: key, as: version, expecting: stored.version)
+                return .resealed
+            } catch {
+                guard error.code == .conflict else { throw error }
+                guard let current = try await self.store.read(key) else { return .unchanged }
+                stored = current
+            }
+        }
+        return .left("others wrote it each time")
+    }
+}

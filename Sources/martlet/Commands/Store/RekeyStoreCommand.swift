@@ -1,0 +1,86 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import TokenStorage
+
+/// `martlet store rekey`.
+struct RekeyStoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rekey",
+        abstract: "Change the key that the store is sealed under.",
+        discussion: """
+            Puts a new key before the others in the file that store.sealing_key_file names, and seals every record anew
+            under it. Where some are still under an older key than the file's first, such as after a run that was cut
+            short, it goes on with that one and adds none. Gateways may run meanwhile: they go over to the new key by
+            themselves. A record whose account is being refreshed is left, and the exit code is 1: run it again.
+
+            The old key stays in the file until --retire takes out those that no record is sealed under. Keep a copy of
+            the file before and after: without its key nothing in a backup of the store opens.
+
+            Example:
+              martlet store rekey --config martlet.yaml
+              martlet store verify --config martlet.yaml
+              martlet store rekey --retire --config martlet.yaml
+            """
+    )
+
+    @OptionGroup var configuration: ConfigurationOptions
+    @Flag(help: "Add no key; seal what is left under old keys anew, and take those out that no record needs.")
+    var retire = false
+    @Flag(name: .customLong("json"), help: "Print JSON.") var isJSON = false
+
+    func run() async throws {
+        let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
+        try await withStoreAtHand(configuration: path) { store in
+            let rekeying = try Rekeying(store.opened, keys: store.keys)
+            var progress = ProgressLines("sealed anew or looked at")
+            let outcome = try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
+            try self.report(outcome, of: store)
+            try Self.complain(outcome, of: store)
+        }
+    }
+
+    private func report(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws {
+        let resealing = outcome.resealing
+        guard !self.isJSON else {
+            return try Console.sayJSON(
+                RekeyReport(
+                    store: store.path,
+                    key: outcome.key.description,
+                    keyAdded: outcome.keyAdded,
+                    records: resealing.records,
+                    resealed: resealing.resealed,
+                    left: resealing.left.map(FoundRecord.init),
+                    unreadable: resealing.unreadable.map(FoundRecord.init),
+                    unused: outcome.unused.map(\.description),
+                    retired: outcome.retired.map(\.description)
+                )
+            )
+        }
+        if outcome.keyAdded { Console.say("key \(outcome.key) is new in \(store.keys.name): keep a copy of that file") }
+        Console.say("\(resealing.resealed) of \(resealing.records) records were sealed anew under key \(outcome.key)")
+        for finding in resealing.left + resealing.unreadable {
+            Console.say(PlainText.line("\(finding.record): \(finding.reason)"))
+        }
+        for key in outcome.retired { Console.say("key \(key) was taken out") }
+        for key in outcome.unused {
+            Console.say("key \(key) seals nothing any more; martlet store rekey --retire takes it out")
+        }
+    }
+
+    private static func complain(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws(CommandFailure) {
+        let resealing = outcome.resealing
+        guard resealing.unreadable.isEmpty else {
+            throw CommandFailure(
+                .no,
+                "\(resealing.unreadable.count) of \(resealing.records) records of \(store.path) do not open; they are kept, "
+                    + "and so are the keys they name"
+            )
+        }
+        guard resealing.left.isEmpty else {
+            throw CommandFailure(
+                .no,
+                "\(resealing.left.count) of \(resealing.records) records of \(store.path) were left as they are; run this again"
+            )
+        }
+    }
+}

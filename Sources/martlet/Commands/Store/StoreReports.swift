@@ -1,0 +1,76 @@
+internal import FoundationEssentials
+internal import TokenStorage
+
+/// What `martlet store verify --json` prints.
+struct VerifyReport: Encodable {
+    let store: String
+    let records: Int
+    let opened: Int
+    let keys: [KeyUse]
+    let unreadable: [FoundRecord]
+}
+
+/// What `martlet store rekey --json` prints.
+struct RekeyReport: Encodable {
+    let store: String
+    /// Under which all is to be.
+    let key: String
+    /// Whether it was drawn just now.
+    let keyAdded: Bool
+    let records: Int
+    let resealed: Int
+    let left: [FoundRecord]
+    let unreadable: [FoundRecord]
+    /// Keys that are still in the file and that no record names.
+    let unused: [String]
+    /// Keys that were taken out of the file.
+    let retired: [String]
+
+    private enum CodingKeys: String, CodingKey {
+        case store, key, records, resealed, left, unreadable, unused, retired
+        case keyAdded = "key_added"
+    }
+}
+
+/// How many records a key of the file, or one that a record names, seals.
+struct KeyUse: Encodable {
+    let id: String
+    let records: Int
+    /// What it is in the file of keys: `current`, `retired` or `missing`.
+    let role: String
+}
+
+/// A record by its place in the store, and why it is named.
+struct FoundRecord: Encodable {
+    let record: String
+    let reason: String
+
+    init(_ finding: StoreSurvey.Finding) {
+        self.record = finding.record.rawValue
+        self.reason = finding.reason
+    }
+}
+
+extension Console {
+    /// A result as JSON, in one line.
+    static func sayJSON(_ report: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        self.say(String(decoding: try encoder.encode(report), as: UTF8.self))
+    }
+}
+
+extension KeyUse {
+    /// All keys of a ring, the one that seals first, and those that only records name.
+    static func all(_ keyRing: KeyRing, _ survey: StoreSurvey) -> [KeyUse] {
+        let known = keyRing.ids
+        let missing = survey.byKey.keys.filter { !known.contains($0) }.sorted { $0.description < $1.description }
+        return (known + missing).map { id in
+            KeyUse(
+                id: id.description,
+                records: survey.byKey[id] ?? 0,
+                role: id == keyRing.current.id ? "current" : known.contains(id) ? "retired" : "missing"
+            )
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import TestKit
+import Testing
+
+/// `martlet store`, beside a gateway and without one.
+@Suite struct StoreCommandTests {
+    private func store(_ arguments: String..., in directory: TemporaryDirectory) async throws -> Program.Outcome {
+        try await Program.run("martlet", ["store"] + arguments + ["--config", "martlet.yaml"], in: directory)
+    }
+
+    @Test func `the key is changed while a gateway runs, whose callers see nothing of it`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
+
+        let before = try await self.store("verify", in: directory)
+        #expect(before.exitCode == 0, "\(before.errors)")
+        #expect(before.output.hasPrefix("2 of 2 records open\n"))
+
+        let rekeyed = try await self.store("rekey", in: directory)
+        #expect(rekeyed.exitCode == 0, "\(rekeyed.errors)")
+        #expect(rekeyed.output.contains("2 of 2 records were sealed anew"))
+
+        #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
+        #expect(try await gateway.statuses(1, "echo") == ["200": 1])
+        let after = try await self.store("verify", "--json", in: directory)
+        #expect(after.exitCode == 0, "\(after.errors)")
+        let report = try JSONDecoder().decode(Report.self, from: Data(after.output.utf8))
+        #expect(report.records == 2)
+        #expect(report.opened == 2)
+        #expect(report.unreadable.isEmpty)
+        #expect(report.keys.map(\.role) == ["current", "retired"])
+        #expect(report.keys.map(\.records) == [2, 0])
+
+        // And after a restart.
+        gateway.program.signal(15)
+        _ = try await gateway.program.ended()
+        let second = try await Gateway(mock, in: directory)
+        #expect(try await second.statuses(1, "echo") == ["200": 1])
+        #expect(try await mock.stats().reuse_detections == 0)
+        withExtendedLifetime(mock) {}
+    }
+
+    @Test func `without a store, or under another key, nothing is made and the exit code says so`() async throws {
+        let directory = try TemporaryDirectory()
+        try Gateway.configure("http://127.0.0.1:9", in: directory)
+        for command in ["verify", "rekey"] {
+            let outcome = try await self.store(command, in: directory)
+            #expect(outcome.exitCode == 78)
+            #expect(outcome.errors.contains("there is no such file"), "\(outcome.errors)")
+            #expect(outcome.errors.split(separator: "\n").count == 1)
+        }
+        #expect(directory.bytes(of: "state/tokens.db") == nil)
+        #expect(directory.bytes(of: "state/sealing.key") == nil)
+
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        gateway.program.signal(15)
+        _ = try await gateway.program.ended()
+        try directory.write(
+            Array("\(Data(repeating: 7, count: 32).base64EncodedString())\n".utf8),
+            to: "state/sealing.key"
+        )
+        try directory.setMode(0o600, of: "state/sealing.key")
+        let foreign = try await self.store("verify", in: directory)
+        #expect(foreign.exitCode == 78)
+        #expect(foreign.errors.contains("wrong sealing key"), "\(foreign.errors)")
+        withExtendedLifetime(mock) {}
+    }
+
+    @Test(arguments: ["verify", "rekey"])
+    func `help has examples`(command: String) async throws {
+        let directory = try TemporaryDirectory()
+        let outcome = try await Program.run("martlet", ["store", command, "--help"], in: directory)
+        #expect(outcome.exitCode == 0)
+        #expect(outcome.output.contains("martlet store \(command) --config martlet.yaml"))
+    }
+
+    private struct Report: Decodable {
+        struct Key: Decodable {
+            let id: String
+            let records: Int
+            let role: String
+        }
+
+        let records: Int
+        let opened: Int
+        let unreadable: [[String: String]]
+        let keys: [Key]
+    }
+}

@@ -1,0 +1,44 @@
+import Settings
+import Testing
+
+@Suite struct RefreshRateTests {
+    @Test func `fifty token requests a second go to a provider, after a burst of 200`() throws {
+        let provider = try settings(of: SampleFile().text).providers.first
+        #expect(provider?.refreshRate == RefreshRateSettings(perSecond: 50, burst: 200))
+    }
+
+    @Test(arguments: [
+        ("refresh_rate: { per_second: 400, burst: 800 }", RefreshRateSettings(perSecond: 400, burst: 800)),
+        ("refresh_rate: { per_second: 1 }", RefreshRateSettings(perSecond: 1, burst: 200)),
+        ("refresh_rate: {}", RefreshRateSettings(perSecond: 50, burst: 200)),
+    ])
+    func `a provider may have a rate of its own`(line: String, rate: RefreshRateSettings) throws {
+        let settings = try settings(of: SampleFile().provider(line).text)
+        #expect(settings.providers.first?.refreshRate == rate)
+    }
+
+    @Test(arguments: [
+        (
+            "refresh_rate: { per_second: 0 }",
+            "5:33: providers.acme.refresh_rate.per_second: must be between 1 and 100000"
+        ),
+        ("refresh_rate: { burst: 0 }", "5:28: providers.acme.refresh_rate.burst: must be between 1 and 1000000"),
+        ("refresh_rate: { burst: 1.5 }", "5:28: providers.acme.refresh_rate.burst: expected a whole number, found 1.5"),
+        ("refresh_rate: 50", "5:19: providers.acme.refresh_rate: expected a mapping, found 50"),
+        (
+            "refresh_rate: { per_minute: 5 }",
+            #"5:21: providers.acme.refresh_rate.per_minute: unknown key, there are burst, per_second"#
+        ),
+    ])
+    func `a rate must be one`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().provider(line).text) == [fault])
+    }
+
+    @Test func `the summary names a rate that is not the usual one`() throws {
+        let usual = SettingsSummary(try settings(of: SampleFile().text)).description
+        let other = SampleFile().provider("refresh_rate: { per_second: 5, burst: 9 }")
+        let summary = SettingsSummary(try settings(of: other.text)).description
+        #expect(!usual.contains("a second after a burst"))
+        #expect(summary.contains("without use, at most 5 a second after a burst of 9"))
+    }
+}

@@ -1,0 +1,193 @@
+import OAuth
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A provider that fails whoever asks, or that may be asked only so often.
+@Suite struct ProviderOutageTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let accounts = (0..<7).map { AccountID("account-\($0)") }
+
+    private func plans(_ rate: RefreshRate = RefreshRate(), accounts: Int = 7) -> [AccountPlan] {
+        self.accounts.prefix(accounts).map {
+            AccountPlan(account: $0, provider: acme, endpoint: self.provider, rate: rate)
+        }
+    }
+
+    private func putExpired() async throws {
+        for account in self.accounts { try await self.house.put(.expired(), for: account) }
+    }
+
+    private func heard(_ message: String) -> Int {
+        self.house.log.lines.count { $0.contains(message) }
+    }
+
+    @Test(arguments: [
+        TokenVerdict.notSent(.connectFailed), .ambiguous(.serverError), .throttled(retryAfter: .seconds(1)),
+    ])
+    func `after five failures valid tokens flow, others are told when to come again, and one request finds out`(
+        verdict: TokenVerdict
+    ) async throws {
+        try await self.putExpired()
+        try await self.house.put(.valid(), for: self.accounts[6])
+        self.provider.answerAll(with: verdict)
+        try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
+            for account in self.accounts.prefix(5) {
+                let answer = await replica.ask(account).value
+                #expect(answer == .error(.refreshFailed))
+            }
+            let asked = self.provider.spent.count
+
+            let expired = await replica.ask(self.accounts[5]).value
+            let valid = await replica.ask(self.accounts[6]).value
+            #expect(expired == .error(.refreshFailed))
+            #expect(valid.generation == Generation(1))
+            #expect(self.provider.spent.count == asked)
+            #expect(await replica.engine.status(of: self.accounts[5])?.state == .backingOff)
+            #expect(await replica.engine.status(of: self.accounts[6])?.state == .valid)
+            #expect(self.heard("a provider fails again and again") == 1)
+
+            self.house.clock.advance(by: .seconds(30))
+            let probe = await replica.ask(self.accounts[5]).value
+            let beside = await replica.ask(self.accounts[0]).value
+            #expect(probe == .error(.refreshFailed))
+            #expect(beside == .error(.refreshFailed))
+            #expect(self.provider.spent.count > asked)
+            #expect(self.heard("a provider fails again and again") == 1)
+
+            self.house.clock.advance(by: .seconds(36))
+            self.provider.answer(.success(.sample(9)))
+            let recovered = await replica.ask(self.accounts[0]).value
+            #expect(recovered.generation == Generation(2))
+            #expect(replica.engine.providers == [acme: .answering])
+            #expect(self.heard("a provider answers again") == 1)
+        }
+    }
+
+    @Test func `who waits for more than can be sent is told so at once, and the others in their time`() async throws {
+        try await self.putExpired()
+        let rate = RefreshRate(perSecond: 1, burst: 1)
+        for number in 1...7 { self.provider.answer(.success(.sample(number))) }
+        // Two find a place after the first, a second and two later.
+        let limits = RefreshLimits(longestWait: .milliseconds(2_900))
+        try await self.house.withReplica(self.plans(rate), of: [self.provider], limits: limits) { replica in
+            #expect(await replica.ask(self.accounts[0]).value.generation == Generation(2))
+            let answers = Answers()
+            for account in self.accounts[1...4] {
+                let asked = replica.ask(account)
+                Task { answers.append(await asked.value) }
+            }
+            try await eventually("two to be refused") { answers.all.count == 2 }
+            #expect(answers.all == [.error(.refreshFailed), .error(.refreshFailed)])
+            #expect(self.provider.spent.count == 1)
+            #expect(self.heard("refreshes wait") == 1)
+
+            let provider = self.provider
+            try await self.house.clock.advance(bySleepersWithin: .milliseconds(500), until: "all to be sent") {
+                provider.spent.count == 3
+            }
+            try await eventually("the others to be served") { answers.all.count == 4 }
+            #expect(answers.all.dropFirst(2).allSatisfy { $0.generation == Generation(2) })
+        }
+    }
+
+    private final class Answers: Sendable {
+        private let answers = Mutex<[Answer]>([])
+        var all: [Answer] { self.answers.withLock { $0 } }
+        func append(_ answer: Answer) { self.answers.withLock { $0.append(answer) } }
+    }
+
+    @Test func `a stop does not wait for those whose moment has not come`() async throws {
+        try await self.putExpired()
+        self.provider.answer(.success(.sample(1)), .success(.sample(2)))
+        let plans = self.plans(RefreshRate(perSecond: 1, burst: 1))
+        try await self.house.withReplica(plans, of: [self.provider]) { replica in
+            _ = await replica.ask(self.accounts[0]).value
+            let waiting = replica.ask(self.accounts[1])
+            try await eventually("it to wait") { self.heard("refreshes wait") == 1 }
+            replica.engine.stop()
+            try await self.house.clock.advanceToSleeper(within: .milliseconds(500))
+            #expect(await waiting.value == .error(.refreshFailed))
+            #expect(self.provider.spent.count == 1)
+        }
+    }
+
+    @Test func `an outage is told once per account, and again only after a token`() async throws {
+        try await self.house.put(.expired())
+        let failure = TokenVerdict.notSent(.connectFailed)
+        self.provider.answer(failure, failure)
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.ask().value
+            self.house.clock.advance(by: .seconds(1))
+            _ = await replica.ask().value
+            #expect(self.house.told.lines == ["refresh_failed alice"])
+            #expect(self.house.told.all.first?.reason == "not_sent.connect_failed")
+
+            self.house.clock.advance(by: .seconds(2))
+            let served = await replica.ask().value
+            #expect(served.generation == Generation(2))
+
+            self.house.clock.advance(by: .seconds(3_700))
+            self.provider.answer(failure)
+            _ = await replica.ask().value
+            #expect(self.house.told.lines == ["refresh_failed alice", "refresh_failed alice"])
+            #expect(self.heard("event.name=refresh_failed") == 2)
+        }
+    }
+
+    @Test func `a refresh that fails while the token is good is no outage`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answerAll(with: .notSent(.connectFailed))
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.engine.refreshNow(alice)
+            #expect(self.provider.spent.count == 1)
+            #expect(self.house.told.lines == [])
+        }
+    }
+
+    @Test func `a refused client is told once per hold, and a refused account once for itself`() async throws {
+        try await self.putExpired()
+        self.provider.answer(.accountConfig(.code("invalid_scope")))
+        self.provider.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
+        try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
+            for account in self.accounts.prefix(4) { _ = await replica.ask(account).value }
+            self.house.clock.advance(by: .seconds(30))
+            for account in self.accounts.prefix(4) { _ = await replica.ask(account).value }
+            #expect(self.house.told.lines == ["provider_config account-0", "provider_config *"])
+            #expect(self.heard("event.name=provider_config") == 2)
+        }
+    }
+
+    @Test func `a dead grant is told once by all replicas`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answerAll(with: .dead(.code("invalid_grant")))
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                for _ in 0..<3 {
+                    _ = await first.ask().value
+                    _ = await second.ask().value
+                    self.house.clock.advance(by: .seconds(2))
+                }
+                #expect(self.house.told.lines == ["reauthorization_required alice"])
+                #expect(self.house.told.all.first?.reason == "invalid_grant")
+            }
+        }
+    }
+
+    @Test func `accounts that a failing provider keeps waiting are told each, once`() async throws {
+        try await self.putExpired()
+        self.provider.answerAll(with: .notSent(.connectFailed))
+        try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
+            for _ in 0..<3 {
+                for account in self.accounts { _ = await replica.ask(account).value }
+                self.house.clock.advance(by: .seconds(2))
+            }
+            #expect(self.house.told.lines.sorted() == self.accounts.map { "refresh_failed \($0)" })
+            #expect(self.house.told.all.last?.reason == "provider_failing")
+        }
+    }
+}

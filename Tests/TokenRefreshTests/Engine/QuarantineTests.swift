@@ -1,0 +1,125 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A row that does not open: refused, reported once, kept, and never taken for "no tokens".
+@Suite struct QuarantineTests {
+    enum Damage: CaseIterable { case bitFlipped, cutShort, emptied, anotherRow, olderVersion, anotherKey }
+
+    private let bob = AccountID("bob")
+    private let provider = ScriptedTokenEndpoint()
+    private let key = RecordKey.account("alice")
+
+    /// A house in which the record of alice is damaged, that of bob is not, and nobody is told of changes if `isSilent`.
+    private func house(_ damage: Damage, isSilent: Bool = false) async throws -> House {
+        let house = House(store: FaultyTokenStore(isSilent: isSilent))
+        try await house.put(.expired())
+        try await house.put(.valid(), for: self.bob)
+        try await self.spoil(damage, in: house)
+        return house
+    }
+
+    private func spoil(_ damage: Damage, in house: House) async throws {
+        var bytes = try #require(try await house.store.read(self.key)).value.bytes
+        switch damage {
+        case .bitFlipped: bytes[bytes.count - 20] ^= 4
+        case .cutShort: bytes.removeLast(9)
+        case .emptied: bytes = []
+        case .anotherRow: bytes = try #require(try await house.store.read(.account("bob"))).value.bytes
+        case .olderVersion: try await house.put(.valid())
+        case .anotherKey:
+            let foreign = AccountVault(store: house.store, keyRing: KeyRing(current: .random()), storeID: .random())
+            let version = try #require(try await house.store.read(self.key)).version
+            _ = try await foreign.write(.valid(), for: alice, expecting: version)
+            return
+        }
+        let version = try #require(try await house.store.read(self.key)).version
+        try await house.store.write(SealedBytes(bytes: bytes), at: self.key, as: version.next, expecting: version)
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `I17_callers are told so, nothing is sent, and the row stays whatever is tried`(damage: Damage) async throws {
+        let house = try await self.house(damage)
+        let row = try #require(try await house.store.read(self.key))
+        try await house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            #expect(await replica.ask().value == .error(.accountUnreadable))
+            #expect(await replica.ask(refused: Generation(1)).value == .error(.accountUnreadable))
+            #expect(await replica.ask(self.bob).value.generation == Generation(1))
+
+            let statuses = await replica.engine.statuses()
+            #expect(statuses.map(\.account) == [alice, self.bob])
+            #expect(statuses.map(\.state) == [.unreadable, .valid])
+            #expect(await replica.engine.refreshNow(alice)?.state == .unreadable)
+            #expect(await replica.engine.accountCounts()[acme]?[.unreadable] == 1)
+            #expect(await replica.engine.accountCounts()[acme]?[.empty] == 0)
+
+            let imported = await self.error { () async throws(AccountChangeError) in
+                try await replica.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
+            }
+            let removed = await self.error { () async throws(AccountChangeError) in
+                _ = try await replica.engine.forget(alice)
+            }
+            let adopted = await self.error { () async throws(AccountChangeError) in
+                try await replica.engine.adopt(alice)
+            }
+            #expect([imported, removed, adopted] == [.unreadable, .unreadable, .unreadable])
+
+            #expect(self.provider.spent.isEmpty)
+            #expect(self.provider.revoked.isEmpty)
+            let kept = try await house.store.read(self.key)
+            #expect(kept == row)
+            #expect(house.log.lines.count { $0.contains("does not open and is kept") } == 1)
+        }
+    }
+
+    private func error(
+        _ change: () async throws(AccountChangeError) -> Void
+    ) async -> AccountChangeError.Code? {
+        do throws(AccountChangeError) {
+            try await change()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test func `a flight that finds out before anybody was told of the change reports it too`() async throws {
+        let house = House(store: FaultyTokenStore(isSilent: true))
+        try await house.put(.expired())
+        try await house.withReplica(self.provider) { replica in
+            try await eventually("the first look") { await replica.engine.accountCounts()[acme]?[.expired] == 1 }
+            house.clock.advance(by: .seconds(1))
+            house.store.spoil(self.key)
+            #expect(await replica.ask().value == .error(.accountUnreadable))
+            #expect(await replica.ask().value == .error(.accountUnreadable))
+            #expect(house.log.lines.count { $0.contains("does not open and is kept") } == 1)
+        }
+    }
+
+    @Test func `a pass that was given before is good to its end, and a row put right serves again`() async throws {
+        let house = House()
+        try await house.put(.valid())
+        try await house.withReplica(self.provider) { replica in
+            #expect(await replica.ask().value.generation == Generation(1))
+            try await self.spoil(.bitFlipped, in: house)
+            try await eventually("the damage to be seen") {
+                await replica.engine.status(of: alice)?.state == .unreadable
+            }
+            #expect(await replica.ask().value.generation == Generation(1))
+
+            house.clock.advance(by: .seconds(3_601))
+            #expect(await replica.ask().value == .error(.accountUnreadable))
+
+            // As from a backup: the row of before, sealed for the place it is put at.
+            let version = try #require(try await house.store.read(self.key)).version
+            _ = try await house.vault.write(.expired(), for: alice, expecting: version)
+            try await eventually("the row to be seen") {
+                await replica.engine.status(of: alice)?.state == .expired
+            }
+            #expect(await replica.ask().value.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Testing
+import TokenModel
+import TokenRefresh
+
+@Suite struct ProviderGateTests {
+    private let start = Moment.start.boot
+    private let alice = AccountID("alice")
+    private let bob = AccountID("bob")
+
+    private func pass(_ gate: inout ProviderGate, _ account: AccountID, now: BootInstant) -> ProviderGate.Ticket? {
+        guard case .at(let moment) = gate.queue(account, isForced: false, patience: .zero, now: now), moment <= now
+        else { return nil }
+        return try? gate.admit(account, isForced: false, now: now).get()
+    }
+
+    private func fail(_ gate: inout ProviderGate, times: Int, now: BootInstant) {
+        for index in 0..<times {
+            let account = index.isMultiple(of: 2) ? self.alice : self.bob
+            let ticket = self.pass(&gate, account, now: now)
+            _ = gate.learned(.nothing, .failed, by: ticket, of: account, now: now)
+        }
+    }
+
+    @Test func `a provider that fails is passed by without taking from the bucket`() {
+        var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 6), accounts: 2)
+        self.fail(&gate, times: 5, now: self.start)
+        for _ in 0..<10 {
+            let place = gate.queue(self.alice, isForced: false, patience: .zero, now: self.start)
+            #expect(place == .refused(.failing(retryAfter: .seconds(35))))
+        }
+        let forced = gate.queue(self.alice, isForced: true, patience: .zero, now: self.start)
+        #expect(forced == .at(self.start))
+        #expect(gate.standing == .failing(retryAt: self.start.advanced(by: .seconds(30))))
+    }
+
+    @Test func `a client that is refused and a provider that fails are two things, and each is told once`() {
+        var gate = ProviderGate(RefreshRate(), accounts: 2)
+        let ticket = self.pass(&gate, self.alice, now: self.start)
+        let refused = gate.learned(.refused, .answered, by: ticket, of: self.alice, now: self.start)
+        #expect(refused == ProviderGate.Changes(refusesClient: true))
+        #expect(gate.standing == .refusesClient(retryAt: self.start.advanced(by: .seconds(30))))
+        let later = self.start.advanced(by: .seconds(30))
+        let probe = self.pass(&gate, self.bob, now: later)
+        let accepted = gate.learned(.accepted, .answered, by: probe, of: self.bob, now: later)
+        #expect(probe?.probesClient == true)
+        #expect(accepted == ProviderGate.Changes(refusesClient: false))
+        #expect(gate.standing == .answering)
+    }
+
+    @Test func `what is withdrawn frees the probe and the place in the bucket`() {
+        var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 6), accounts: 2)
+        self.fail(&gate, times: 5, now: self.start)
+        let due = self.start.advanced(by: .seconds(30))
+        for _ in 0..<20 {
+            guard let ticket = self.pass(&gate, self.bob, now: due) else {
+                Issue.record("no probe was admitted")
+                return
+            }
+            #expect(ticket.probesAnswer)
+            gate.withdraw(ticket, of: self.bob, now: due)
+        }
+    }
+
+    @Test func `a flight that was not admitted teaches nothing`() {
+        var gate = ProviderGate(RefreshRate(), accounts: 1)
+        for _ in 0..<10 {
+            let changes = gate.learned(.refused, .failed, by: nil, of: self.alice, now: self.start)
+            #expect(changes == ProviderGate.Changes())
+        }
+        #expect(gate.standing == .answering)
+    }
+
+    @Test func `that requests wait is told once, and once that they don't any more`() {
+        var gate = ProviderGate(RefreshRate(perSecond: 10, burst: 4), accounts: 1)
+        var told: [Bool] = []
+        func take(at now: BootInstant) {
+            guard case .at(let moment) = gate.queue(self.alice, isForced: false, patience: .seconds(15), now: now)
+            else {
+                return
+            }
+            if let isCrowded = gate.crowding(wait: now.duration(to: moment), now: now) { told.append(isCrowded) }
+        }
+        for _ in 0..<10 { take(at: self.start) }
+        #expect(told == [true])
+        take(at: self.start.advanced(by: .milliseconds(600)))
+        #expect(told == [true])
+        take(at: self.start.advanced(by: .seconds(5)))
+        #expect(told == [true, false])
+    }
+
+    @Test func `a reload with another rate begins with a full bucket, and any reload lets the provider be tried`() {
+        var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 5), accounts: 2)
+        self.fail(&gate, times: 5, now: self.start)
+        gate.follow(RefreshRate(perSecond: 1, burst: 2), accounts: 2, now: self.start)
+        let ticket = self.pass(&gate, self.alice, now: self.start)
+        #expect(ticket?.probesAnswer == true)
+    }
+}

@@ -1,0 +1,56 @@
+import Testing
+import TokenModel
+import TokenRefresh
+
+@Suite struct RefreshBucketTests {
+    private let start = Moment.start.boot
+
+    @Test(arguments: [(50, 200), (1, 1), (3, 7), (1_000, 1)])
+    func `a burst goes at once, and then one per interval`(perSecond: Int, burst: Int) {
+        var bucket = RefreshBucket(RefreshRate(perSecond: perSecond, burst: burst))
+        for _ in 0..<burst {
+            let place = bucket.take(patience: .zero, now: self.start)
+            #expect(place == .at(self.start))
+        }
+        var last = self.start
+        for number in 1...20 {
+            guard case .at(let moment) = bucket.take(patience: .seconds(60), now: self.start) else {
+                Issue.record("the bucket has no place")
+                return
+            }
+            let expected = Duration.seconds(number) / perSecond
+            let difference = self.start.duration(to: moment) - expected
+            #expect(difference >= .zero && difference < .microseconds(1))
+            #expect(moment > last)
+            last = moment
+        }
+    }
+
+    @Test func `who would wait for too long is told when it would not, and takes nothing`() {
+        var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 1))
+        for _ in 0...150 { _ = bucket.take(patience: .seconds(15), now: self.start) }
+        for _ in 0..<3 {
+            let place = bucket.take(patience: .seconds(15), now: self.start)
+            #expect(place == .none(retryAfter: .milliseconds(100)))
+        }
+        let later = bucket.take(patience: .seconds(15), now: self.start.advanced(by: .milliseconds(100)))
+        #expect(later == .at(self.start.advanced(by: .milliseconds(15_100))))
+    }
+
+    @Test func `what is given back goes to the next`() {
+        var bucket = RefreshBucket(RefreshRate(perSecond: 1, burst: 1))
+        _ = bucket.take(patience: .zero, now: self.start)
+        bucket.giveBack()
+        let next = bucket.take(patience: .zero, now: self.start)
+        #expect(next == .at(self.start))
+    }
+
+    @Test func `it fills up to its burst and no further`() {
+        var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 5))
+        for _ in 0..<5 { _ = bucket.take(patience: .zero, now: self.start) }
+        let later = self.start.advanced(by: .seconds(3_600))
+        var taken = 0
+        while bucket.take(patience: .zero, now: later) == .at(later) { taken += 1 }
+        #expect(taken == 5)
+    }
+}
