@@ -118,7 +118,8 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminAPI", "Alerts", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth",
+                "AdminAPI", "Alerts", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening", "LocalFiles",
+                "OAuth",
                 "ProviderClient",
                 "Proxy",
                 "Settings",

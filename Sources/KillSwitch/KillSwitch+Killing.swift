@@ -115,12 +115,18 @@ extension KillSwitch {
         var watch: KillWatch
         if let known = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) {
             var found: [ReplicaID: ReplicaVault.Entry?] = [:]
-            for id in known.pending { found.updateValue(try await self.replicas.read(id), forKey: id) }
+            for id in known.pending {
+                let entry = try await self.replicas.read(id)
+                found.updateValue(try await self.withoutDead(entry), forKey: id)
+            }
             watch = known
             watch.saw(found, at: self.timepiece.now.boot)
         } else {
             // After the raise, and counted from after the listing.
-            let listed = try await self.replicas.all()
+            var listed: [ReplicaVault.Entry] = []
+            for entry in try await self.replicas.all() {
+                if let entry = try await self.withoutDead(entry) { listed.append(entry) }
+            }
             watch = KillWatch(epoch, listed: listed, now: self.timepiece.now.boot)
         }
         let new = watch
@@ -128,6 +134,15 @@ extension KillSwitch {
         guard watch.isComplete else { return false }
         try await self.complete(epoch, watch)
         return true
+    }
+
+    /// Takes a replica out whose process has ended for certain: it sends nothing any more.
+    private func withoutDead(_ entry: ReplicaVault.Entry?) async throws(StoreError) -> ReplicaVault.Entry? {
+        guard let entry, let witness, entry.record.boot != self.boot, await witness.isDead(entry.record.boot) else {
+            return entry
+        }
+        try await self.replicas.remove(entry.id)
+        return nil
     }
 
     private func note(_ epoch: Epoch, _ change: (inout Kill) -> Void) {

@@ -42,6 +42,8 @@ package final class KillSwitch: Sendable {
     package let boot: BootID
     let name: String
     let lease: Duration
+    /// Knows which other boots have ended for certain.
+    let witness: (any BootWitness)?
     let timepiece: Timepiece
     let logger: Logger
     let fence: any KillFence
@@ -59,12 +61,14 @@ package final class KillSwitch: Sendable {
     /// - Parameters:
     ///   - name: only shown.
     ///   - lease: how long tokens are put into requests without having read the log.
+    ///   - witness: knows which other boots have ended; without one a kill waits for the leases of those that were killed.
     ///   - endpoint: where tokens made for somebody are revoked; `nil` where the configuration knows no such provider.
     package init(
         _ records: SealedRecords,
         boot: BootID,
         name: String,
         lease: Duration,
+        witness: (any BootWitness)? = nil,
         timepiece: Timepiece = .system,
         logger: Logger,
         fence: any KillFence,
@@ -76,6 +80,7 @@ package final class KillSwitch: Sendable {
         self.boot = boot
         self.name = name
         self.lease = lease
+        self.witness = witness
         self.timepiece = timepiece
         self.logger = logger
         self.fence = fence

@@ -13,6 +13,7 @@ internal import TokenModel
                 _ = try await AdminServer.listen(
                     on: address,
                     engine: admin.engine,
+                    kills: admin.kills,
                     monitor: admin.monitor,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
@@ -32,6 +33,7 @@ internal import TokenModel
                 _ = try await AdminServer.listen(
                     on: address,
                     engine: admin.engine,
+                    kills: admin.kills,
                     monitor: admin.monitor,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
@@ -126,6 +128,7 @@ internal import TokenModel
         try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
             engine: admin.engine,
+            kills: admin.kills,
             monitor: admin.monitor,
             tokens: try #require(AdminTokens([Secret("token-canary")])),
             limits: limits,

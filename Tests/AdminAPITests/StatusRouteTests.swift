@@ -13,7 +13,10 @@ internal import TokenModel
 
             let ready = try await admin.caller.send(.GET, "/readyz", authorization: "Bearer wrong-canary")
             #expect(ready.status == 200)
-            #expect(ready.body == "{\"checks\":{\"listeners_bound\":true,\"store_open\":true},\"ready\":true}\n")
+            #expect(
+                ready.body
+                    == "{\"checks\":{\"lease_held\":true,\"listeners_bound\":true,\"store_open\":true},\"ready\":true}\n"
+            )
 
             let head = try await admin.caller.send(.HEAD, "/readyz", authorization: nil)
             #expect(head.status == 200)
@@ -36,7 +39,7 @@ internal import TokenModel
             let (store, listeners) = (missing != 0, missing == 0)
             #expect(
                 ready.body == """
-                    {"checks":{"listeners_bound":\(listeners),"store_open":\(store)},"ready":false}
+                    {"checks":{"lease_held":true,"listeners_bound":\(listeners),"store_open":\(store)},"ready":false}
 
                     """
             )

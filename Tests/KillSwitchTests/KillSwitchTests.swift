@@ -73,6 +73,18 @@ import TokenStorage
         }
     }
 
+    @Test func `given a replica whose process has ended for certain, a kill does not wait for it`() async throws {
+        let one = self.house.replica("a", witness: Gravedigger())
+        let dead = self.house.replica("dead")
+        try await dead.kills.start()
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            #expect(report.state == .complete)
+            #expect(report.replicas.map(\.name) == ["a"])
+            #expect(try await one.kills.listReplicas().map(\.record.name) == ["a"])
+        }
+    }
+
     @Test func `given a kill, a replica that starts later is fenced before it has a lease`() async throws {
         let (one, late) = (self.house.replica("a"), self.house.replica("late"))
         try await self.house.run([one]) {

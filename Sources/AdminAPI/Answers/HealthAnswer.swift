@@ -10,16 +10,22 @@ struct ReadinessAnswer: Encodable, Sendable {
 
     init(_ vitals: GatewayVitals) {
         self.ready = vitals.isReady
-        self.checks = Checks(storeOpen: vitals.store.isOpen, listenersBound: vitals.areListenersBound)
+        self.checks = Checks(
+            storeOpen: vitals.store.isOpen,
+            listenersBound: vitals.areListenersBound,
+            leaseHeld: vitals.isLeaseHeld
+        )
     }
 
     struct Checks: Encodable, Sendable {
         let storeOpen: Bool
         let listenersBound: Bool
+        let leaseHeld: Bool
 
         private enum CodingKeys: String, CodingKey {
             case storeOpen = "store_open"
             case listenersBound = "listeners_bound"
+            case leaseHeld = "lease_held"
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
 
@@ -8,11 +9,19 @@ struct StatusAnswer: Encodable, Sendable {
     let replica: Replica
     let store: Store
     let listeners: [Listener]
+    /// What the kill switch holds now.
+    let killed: [ScopeAnswer]
     let providers: [Provider]
     let accounts: [AccountAnswer]
 
     /// - Parameter providers: those of the configuration; others, that records name, are shown without a state.
-    init(_ vitals: GatewayVitals, _ providers: [ProviderStatus], _ accounts: [AccountStatus]) {
+    init(
+        _ vitals: GatewayVitals,
+        _ providers: [ProviderStatus],
+        _ accounts: [AccountStatus],
+        killed: Set<KillScope>
+    ) {
+        self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
         self.version = vitals.version
         self.ready = vitals.isReady
         self.replica = Replica(

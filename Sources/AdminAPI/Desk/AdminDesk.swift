@@ -93,7 +93,15 @@ final class AdminDesk: Sendable {
         case .status:
             let vitals = await self.monitor.vitals()
             let accounts = await self.engine.statuses()
-            return AdminAnswer(.ok, StatusAnswer(vitals, self.engine.providerStatuses, accounts))
+            return AdminAnswer(
+                .ok,
+                StatusAnswer(
+                    vitals,
+                    self.engine.providerStatuses,
+                    accounts,
+                    killed: self.kills.killedScopes
+                )
+            )
         case .accounts:
             return AdminAnswer(.ok, AccountsAnswer(accounts: await self.engine.statuses().map(AccountAnswer.init)))
         case .account(let account):

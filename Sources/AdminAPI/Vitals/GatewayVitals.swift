@@ -10,8 +10,17 @@ package struct GatewayVitals: Equatable, Sendable {
     package var store: Store
     /// Where callers connect.
     package var listeners: [Listener]
+    /// Whether the kill log was read lately enough for tokens to be put into requests.
+    package var isLeaseHeld: Bool
 
-    package init(version: String, replica: Replica, store: Store, listeners: [Listener]) {
+    package init(
+        version: String,
+        replica: Replica,
+        store: Store,
+        listeners: [Listener],
+        isLeaseHeld: Bool = true
+    ) {
+        self.isLeaseHeld = isLeaseHeld
         self.version = version
         self.replica = replica
         self.store = store
@@ -19,7 +28,7 @@ package struct GatewayVitals: Equatable, Sendable {
     }
 
     /// Whether a caller's request would be served.
-    package var isReady: Bool { self.store.isOpen && self.areListenersBound }
+    package var isReady: Bool { self.store.isOpen && self.areListenersBound && self.isLeaseHeld }
 
     /// At least one, and all.
     package var areListenersBound: Bool { !self.listeners.isEmpty && self.listeners.allSatisfy(\.isBound) }

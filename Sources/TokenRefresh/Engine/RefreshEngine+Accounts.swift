@@ -102,7 +102,9 @@ extension RefreshEngine {
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
         let epochs = try await self.epochs(for: account)
-        let rewrite = try await self.rewrite(account, isDone: { $0.binding == $1.binding }) { entry, plan throws(AccountChangeError) in
+        let rewrite = try await self.rewrite(account, isDone: { $0.binding == $1.binding }) {
+            entry,
+            plan throws(AccountChangeError) in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
             // Else a kill of the one provider would be escaped by way of the other.
             guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else { throw .killed(account) }

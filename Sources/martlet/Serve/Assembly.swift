@@ -90,6 +90,7 @@ enum Assembly {
             boot: boot,
             name: settings.replica.name ?? HostName.text,
             lease: settings.replica.lease,
+            witness: register,
             logger: logger,
             fence: fence,
             endpoint: { current.current.endpoint(of: $0) }
@@ -136,6 +137,7 @@ enum Assembly {
             proxy: proxy,
             engine: engine,
             webhook: webhook,
+            kills: kills,
             counts: metrics
         )
         let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))

@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import Alerts
+internal import KillSwitch
 internal import Proxy
 internal import Telemetry
 internal import TokenModel
@@ -18,6 +19,7 @@ struct ProgramMonitor: GatewayMonitor {
     let proxy: ProxyServer
     let engine: RefreshEngine
     let webhook: Webhook
+    let kills: KillSwitch
     let counts: ProgramMetrics
 
     func vitals() async -> GatewayVitals {
@@ -27,7 +29,8 @@ struct ProgramMonitor: GatewayMonitor {
             version: MartletVersion.current,
             replica: GatewayVitals.Replica(name: self.name, boot: self.boot, startedAt: self.startedAt),
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
-            listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) }
+            listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
+            isLeaseHeld: self.kills.holdsLease
         )
     }
 

@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import KillSwitch
 internal import Logging
 internal import OAuth
 internal import ProviderClient
@@ -18,6 +19,7 @@ struct AdminFixture: Sendable {
 
     let server: AdminServer
     let engine: RefreshEngine
+    let kills: KillSwitch
     let provider: ScriptedTokenEndpoint
     let store: WatchedStore
     let vault: AccountVault
@@ -38,12 +40,14 @@ struct AdminFixture: Sendable {
         let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting)
         try await withThrowingTaskGroup(of: Void.self) { services in
             services.addTask { await fixture.engine.run() }
+            services.addTask { await fixture.kills.run() }
             services.addTask { try await fixture.server.run() }
             // Both stop whatever the body does, or a failed test would wait for them forever.
             let outcome = await Result { try await body(fixture) }
             fixture.provider.release()
             fixture.server.stop()
             fixture.engine.stop()
+            fixture.kills.stop()
             try await fixture.caller.close()
             try await services.waitForAll()
             try outcome.get()
@@ -70,7 +74,8 @@ struct AdminFixture: Sendable {
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
         let store = WatchedStore()
-        let vault = AccountVault(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
+        let records = SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
+        let vault = AccountVault(records)
         let logs = HeardLog()
         let plans = ["alice", "bob"].map { name in
             AccountPlan(
@@ -81,11 +86,26 @@ struct AdminFixture: Sendable {
                 scopes: ["read"]
             )
         }
-        let engine = RefreshEngine(plans: plans, vault: vault, kills: kills, boot: .random(), logger: logs.logger) { _ in }
+        let fence = EngineFence()
+        let kills = KillSwitch(
+            records,
+            boot: .random(),
+            name: "a",
+            lease: .seconds(10),
+            logger: logs.logger,
+            fence: fence,
+            endpoint: { _ in provider }
+        )
+        let engine = RefreshEngine(plans: plans, vault: vault, kills: kills, boot: .random(), logger: logs.logger) {
+            _ in
+        }
+        fence.connect(to: engine)
+        try await kills.start()
         let monitor = ScriptedMonitor()
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
             engine: engine,
+            kills: kills,
             monitor: monitor,
             tokens: tokens,
             limits: limits,
@@ -95,6 +115,7 @@ struct AdminFixture: Sendable {
         return AdminFixture(
             server: server,
             engine: engine,
+            kills: kills,
             provider: provider,
             store: store,
             vault: vault,
@@ -103,6 +124,21 @@ struct AdminFixture: Sendable {
             logs: logs
         )
     }
+}
+
+/// Kills reach the engine; there is no data path here.
+final class EngineFence: KillFence {
+    private let engine = Mutex<RefreshEngine?>(nil)
+
+    func connect(to engine: RefreshEngine) { self.engine.withLock { $0 = engine } }
+
+    func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
+        self.engine.withLock { $0 }?.follow(epochs)
+        return 0
+    }
+
+    func replaced(_ account: AccountID) async {}
+    func inject(until instant: BootInstant) {}
 }
 
 /// Says what a test tells it to.

@@ -22,7 +22,11 @@ struct Household: Sendable {
     }
 
     /// A replica that is not started yet.
-    func replica(_ name: String, lease: Duration = .seconds(10)) -> Replica {
+    func replica(
+        _ name: String,
+        lease: Duration = .seconds(10),
+        witness: (any BootWitness)? = nil
+    ) -> Replica {
         let clock = self.clock
         let provider = self.provider
         let fence = HeardFence()
@@ -31,6 +35,7 @@ struct Household: Sendable {
             boot: .random(),
             name: name,
             lease: lease,
+            witness: witness,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             fence: fence,
@@ -94,6 +99,11 @@ private final class End: Sendable {
     private let flag = Mutex(false)
     var hasCome: Bool { self.flag.withLock { $0 } }
     func come() { self.flag.withLock { $0 = true } }
+}
+
+/// Takes every other boot for dead.
+struct Gravedigger: BootWitness {
+    func isDead(_ boot: BootID) async -> Bool { true }
 }
 
 struct Replica: Sendable {

@@ -5,6 +5,8 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package let replica: Replica
     package let store: Store
     package let listeners: [Listener]
+    /// What the kill switch holds now; `nil` where a gateway of before says nothing of it.
+    package let killed: [ScopeReply]?
     package let providers: [Provider]
     package let accounts: [AccountReply]
 

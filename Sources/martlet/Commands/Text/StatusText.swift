@@ -16,6 +16,9 @@ package struct StatusText: Sendable {
         facts.add("store", "\(status.store.driver), \(status.store.open ? "open" : "out of reach")")
         let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }
         facts.add("listeners", listeners.isEmpty ? "-" : listeners.joined(separator: ", "))
+        if let killed = status.killed, !killed.isEmpty {
+            facts.add("killed", killed.map(\.text).joined(separator: ", "))
+        }
         return facts.lines + self.providers(status) + self.accounts(status.accounts)
     }
 
