@@ -38,10 +38,12 @@ struct Household {
 extension Gateway {
     /// The status of one request; `nil` where the gateway has gone before it was answered.
     func status() async throws -> String? {
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
         let outcome = try await Program.run(
             "/usr/bin/curl",
             ["-q", "--noproxy", "*", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "\(self.callers)/acme/echo"],
-            in: TemporaryDirectory()
+            in: directory
         )
         return outcome.exitCode == 0 ? outcome.output : nil
     }
