@@ -50,7 +50,8 @@
             case nil: return nil
             case .pause(let duration)?: return duration
             case .kill?: kill(getpid(), SIGKILL)
-            case .stop?: kill(getpid(), SIGSTOP)
+            // To this thread: of a signal to the process another may take notice first, while this one goes on.
+            case .stop?: raise(SIGSTOP)
             }
             return nil
         }

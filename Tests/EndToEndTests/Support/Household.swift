@@ -38,7 +38,14 @@ struct Household {
 extension Gateway {
     /// The status of one request; `nil` where the gateway has gone before it was answered.
     func status() async throws -> String? {
-        try? await self.statuses(1, "echo").keys.first
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
+        let outcome = try await Program.run(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "\(self.callers)/acme/echo"],
+            in: directory
+        )
+        return outcome.exitCode == 0 ? outcome.output : nil
     }
 
     /// Waits until a request gets through.

@@ -100,7 +100,7 @@ import TokenStorage
         #expect(outcome.result == .committed)
         #expect(outcome.dropped == nil)
         #expect(bench.stored?.record.generation == Generation(2))
-        #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit", "pause", "read"])
+        #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit", "journal", "pass", "pause", "read"])
     }
 
     @Test func `an unreadable record is not written over, and the success waits`() {
@@ -131,6 +131,7 @@ import TokenStorage
 
     @Test func `a stop that can't wait gives the tokens up, and says so`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.hasJournal = false
         bench.interfere = { bench, _, number in
             if number >= 4 { bench.failure = .away }
             if number >= 30 { bench.stopping = .now }
@@ -147,6 +148,7 @@ import TokenStorage
         waiting.stopping = .graceful
         var committing = FlightBench(.expired(), [.success(.sample())])
         committing.stopping = .graceful
+        committing.hasJournal = false
         committing.interfere = { bench, _, number in if (4..<10).contains(number) { bench.failure = .away } }
 
         let waited = waiting.fly()
