@@ -17,22 +17,25 @@ import Testing
 
         let before = try await self.store("verify", in: directory)
         #expect(before.exitCode == 0, "\(before.errors)")
-        #expect(before.output.hasPrefix("2 of 2 records open\n"))
+        // The canary, the account, and whatever else a gateway keeps there.
+        let count = try #require(before.output.split(separator: " ").first.flatMap { Int($0) })
+        #expect(count >= 2)
+        #expect(before.output.hasPrefix("\(count) of \(count) records open\n"))
 
         let rekeyed = try await self.store("rekey", in: directory)
         #expect(rekeyed.exitCode == 0, "\(rekeyed.errors)")
-        #expect(rekeyed.output.contains("2 of 2 records were sealed anew"))
+        #expect(rekeyed.output.contains("\(count) of \(count) records were sealed anew"))
 
         #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
         let after = try await self.store("verify", "--json", in: directory)
         #expect(after.exitCode == 0, "\(after.errors)")
         let report = try JSONDecoder().decode(Report.self, from: Data(after.output.utf8))
-        #expect(report.records == 2)
-        #expect(report.opened == 2)
+        #expect(report.records == count)
+        #expect(report.opened == count)
         #expect(report.unreadable.isEmpty)
         #expect(report.keys.map(\.role) == ["current", "retired"])
-        #expect(report.keys.map(\.records) == [2, 0])
+        #expect(report.keys.map(\.records) == [count, 0])
 
         // And after a restart.
         gateway.program.signal(15)

@@ -23,8 +23,8 @@ import Testing
             "5:33: providers.acme.refresh_rate.per_second: must be between 1 and 100000"
         ),
         ("refresh_rate: { burst: 0 }", "5:28: providers.acme.refresh_rate.burst: must be between 1 and 1000000"),
-        ("refresh_rate: { burst: 1.5 }", "5:28: providers.acme.refresh_rate.burst: expected a whole number, found 1.5"),
-        ("refresh_rate: 50", "5:19: providers.acme.refresh_rate: expected a mapping, found 50"),
+        ("refresh_rate: { burst: 1.5 }", "5:28: providers.acme.refresh_rate.burst: expected a whole number, found a number"),
+        ("refresh_rate: 50", "5:19: providers.acme.refresh_rate: expected a mapping, found a number"),
         (
             "refresh_rate: { per_minute: 5 }",
             #"5:21: providers.acme.refresh_rate.per_minute: unknown key, there are burst, per_second"#

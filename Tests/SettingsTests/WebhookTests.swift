@@ -17,7 +17,7 @@ import TokenModel
     }
 
     @Test(arguments: [
-        ("webhook: {}", ["12:1: webhook: url is missing", "12:1: webhook: secret is missing"]),
+        ("webhook: {}", ["12:1: webhook: secret is missing", "12:1: webhook: url is missing"]),
         ("webhook: { url: https://ops.example/ }", ["12:1: webhook: secret is missing"]),
         ("webhook: { secret: { file: hook.key } }", ["12:1: webhook: url is missing"]),
         (
