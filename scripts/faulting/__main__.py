@@ -42,8 +42,8 @@ import sys
 import tempfile
 import time
 
-from faulting.cluster import Run
 from faulting.history import History, say
+from faulting.run import Run
 from harness.checks import Check, Skipped, report
 from harness.processes import Failed
 

@@ -19,7 +19,7 @@ import time
 
 from harness.checks import Check, Skipped, equals
 from harness.client import BrokenAnswer, Caller
-from harness.processes import Failed, ask
+from harness.processes import ask
 from stressing.processes import Gateway, say
 
 MIGRATE = pathlib.Path("/proc/sys/net/ipv4/tcp_migrate_req")

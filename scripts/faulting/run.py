@@ -1,0 +1,89 @@
+"""A case while it runs, and the clusters it asks for."""
+
+import asyncio
+import json
+import pathlib
+import tempfile
+
+from faulting.canary import scan
+from faulting.cluster import Cluster
+from faulting.history import say
+from faulting.provider import Provider
+from harness.checks import equals
+from harness.processes import Failed
+
+
+class Run:
+    """One case: its chance, its history, its clusters."""
+
+    def __init__(self, options, chance, history, work):
+        self.options, self.random, self.history, self.work = options, chance, history, work
+        self.checks, self.cluster, self.provider = [], None, None
+        self.evidence = ""
+
+    def scaled(self, seconds, least=1):
+        """Of what takes `seconds` in the full run of five minutes."""
+        return max(least, seconds * min(1, self.options.minutes / 5))
+
+    def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", direct=False):
+        return Starting(self, dict(accounts=accounts, count=count, timeout=timeout, direct=direct), access_ttl, grace)
+
+
+class Starting:
+    """A cluster for as long as an `async with` lasts; then it is searched for tokens, and ended."""
+
+    def __init__(self, run, settings, access_ttl, grace):
+        self.run, self.settings, self.access_ttl, self.grace = run, settings, access_ttl, grace
+
+    async def __aenter__(self):
+        run = self.run
+        work = pathlib.Path(tempfile.mkdtemp(dir=run.work))
+        run.history.note(f"a provider with access tokens for {self.access_ttl} and a grace of {self.grace}")
+        run.provider = Provider(run.options.mock, work, run.history, self.access_ttl, self.grace)
+        try:
+            await run.provider.start()
+            run.cluster = Cluster(run, work, run.provider, **self.settings)
+            await run.cluster.start()
+        except BaseException:
+            await self.end()
+            raise
+        return run.cluster
+
+    async def __aexit__(self, kind, error, trace):
+        try:
+            if kind is None:
+                await self.judge()
+            if kind or any(check.holds is False for check in self.run.checks):
+                await self.keep_evidence()
+        finally:
+            await self.end()
+
+    async def judge(self):
+        cluster = self.run.cluster
+        fatal = [line for gateway in cluster.gateways for line in gateway.fatal_lines()]
+        self.run.checks.append(equals("traps", len(fatal), 0))
+        found, looked = await scan(cluster)
+        say(f"canary: {looked}")
+        if found:
+            self.run.history.note(f"tokens were found: {'; '.join(found[:20])}")
+        self.run.checks.append(equals("tokens where none belong", len(found), 0))
+
+    async def keep_evidence(self):
+        stats = "it does not answer"
+        try:
+            stats = await asyncio.wait_for(self.run.provider.stats(), 5)
+            # Of the long ones what is out of the ordinary.
+            stats["refresh_token_uses"] = {name: uses for name, uses in stats["refresh_token_uses"].items() if max(uses, default=0) > 1}
+            stats["live"] = {name: live for name, live in stats["live"].items() if live["refresh"] != 1}
+            del stats["api_last_use"]
+            stats = json.dumps(stats)
+        except (OSError, EOFError, asyncio.TimeoutError, Failed):
+            pass
+        self.run.evidence += f"--- the mock's stats\n{stats[:6000]}\n{self.run.cluster.tails() if self.run.cluster else ''}"
+
+    async def end(self):
+        if self.run.cluster:
+            self.run.cluster.stop()
+        if self.run.provider:
+            await self.run.provider.stop()
+        self.run.cluster = self.run.provider = None
