@@ -195,6 +195,44 @@ import Testing
             (expecting, .expecting), (examining, .examining), (judging, .judging), (answering, .answering),
         ].map { way, phase in Row(way, .tunnelEnded(.caller), "ignore", phase) }
 
+    /// What a kill does: to one that carries a token that is dead now, to one that does and may end with it, and to one
+    /// that does not; each where tokens may still come for the account, and where none may. Without a connection there is
+    /// nothing to carry.
+    static let fencings: [Row] = {
+        var rows: [Row] = []
+        for way in waiting { rows += Self.rows(way, [nil, nil, "ignore", nil, nil, "answer"]) }
+        for way in sent { rows += Self.rows(way, ["answer", "drain", "ignore", "answer", "drain", "ignore"]) }
+        for way in answered { rows += Self.rows(way, ["abort", "drain", "ignore", "abort", "drain", "ignore"]) }
+        rows += Self.rows(judging, ["loseHeldAnswer", "drain", "ignore", "answer", "answer", "answer"])
+        rows += Self.rows([], [nil, nil, "ignore", nil, nil, "ignore"])
+        return rows
+    }()
+
+    /// It has no upstream connection yet, or no more.
+    private static let waiting: [[MachineEvent]] = [collecting, parked, connecting, replaying, retrying, judgingLost]
+    /// Nothing of an answer has gone to the caller.
+    private static let sent: [[MachineEvent]] = [expecting, sending, expecting + [.continued], examining]
+    private static let answered: [[MachineEvent]] = [
+        answering, tunnelling, tunnelling + [.tunnelEnded(.caller)], tunnelling + [.tunnelEnded(.upstream)],
+    ]
+
+    private static func rows(_ way: [MachineEvent], _ actions: [String?]) -> [Row] {
+        var machine = ExchangeMachine()
+        for event in way { _ = event.happen(to: &machine) }
+        var rows: [Row] = []
+        for (number, action) in actions.enumerated() {
+            guard let action else { continue }
+            let event = MachineEvent.fenced(
+                carriesDead: number % 3 < 2,
+                mayEnd: number % 3 == 1,
+                isKilled: number >= 3
+            )
+            let phase = machine.phase
+            rows.append(Row(way, event, action, action == "answer" || action == "abort" ? .idle : phase))
+        }
+        return rows
+    }
+
     static let leavings: [Row] = [
         [], collecting, parked, connecting, expecting, sending, examining, judging, judgingLost, answering, tunnelling,
         tunnelling + [.tunnelEnded(.upstream)],
@@ -202,7 +240,11 @@ import Testing
         Row(way, .abandoned, "()", .idle)
     }
 
-    @Test(arguments: begins + passes + failures + sendings + answers + losses + tunnels + leavings)
+    static let all: [Row] = [
+        begins, passes, failures, sendings, answers, losses, tunnels, fencings, leavings,
+    ].flatMap(\.self)
+
+    @Test(arguments: all)
     func `each event has its one action and leads to one phase`(row: Row) {
         var machine = ExchangeMachine()
         for event in row.way { _ = event.happen(to: &machine) }
@@ -215,11 +257,8 @@ import Testing
     }
 
     @Test func `the table leaves out no event that can happen in a phase`() {
-        let rows =
-            Self.begins + Self.passes + Self.failures + Self.sendings + Self.answers + Self.losses + Self.tunnels
-            + Self.leavings
         var told: Set<String> = []
-        for row in rows {
+        for row in Self.all {
             var machine = ExchangeMachine()
             for event in row.way { _ = event.happen(to: &machine) }
             told.insert("\(machine.phase) \(Self.kind(row.event))")
@@ -252,6 +291,17 @@ import Testing
         let phase = machine.phase
         #expect(action == .answer)
         #expect(phase == .idle)
+    }
+
+    @Test func `a request whose held answer was killed goes again with a newer token, or is reset`() {
+        for (isNewer, expected) in [(true, ExchangeMachine.PassArrived.replay), (false, .answerReset)] {
+            var machine = ExchangeMachine()
+            for event in Self.judging + [.fenced(carriesDead: true, isKilled: false)] {
+                _ = event.happen(to: &machine)
+            }
+            let action = machine.passArrived(isNewer: isNewer)
+            #expect(action == expected)
+        }
     }
 
     @Test func `lapses are counted over a replay too`() {
@@ -308,7 +358,7 @@ import Testing
             }
             spent[action, default: 0] += 1
             if Self.last.contains(action) { over += 1 }
-            if phase != .idle, event == .abandoned || event == .upstreamFailed && action == "abort" { over += 1 }
+            if phase != .idle, event == .abandoned || action == "abort" { over += 1 }
             let isOver = begun == over
             let isIdle = machine.phase == .idle
             #expect(isOver == isIdle, "\(event.name) in \(phase): \(action)")

@@ -2,6 +2,7 @@ import Proxy
 
 /// Something that happens to an ``ExchangeMachine``, as a value.
 enum MachineEvent: Sendable, Hashable, CaseIterable {
+    case fenced(carriesDead: Bool, mayEnd: Bool = false, isKilled: Bool)
     case begin(hasPass: Bool)
     case beginCollecting
     case collected(hasPass: Bool)
@@ -31,6 +32,10 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         .sentExpecting(onReused: false), .continued, .expectationRefused(isKept: true),
         .expectationRefused(isKept: false), .examined, .lost(mayRepeat: true), .lost(mayRepeat: false), .ended,
         .switched, .tunnelEnded(.caller), .tunnelEnded(.upstream), .upstreamFailed, .abandoned,
+        .fenced(carriesDead: false, isKilled: false), .fenced(carriesDead: false, isKilled: true),
+        .fenced(carriesDead: true, isKilled: false), .fenced(carriesDead: true, isKilled: true),
+        .fenced(carriesDead: true, mayEnd: true, isKilled: false),
+        .fenced(carriesDead: true, mayEnd: true, isKilled: true),
     ]
 
     /// Makes it happen.
@@ -38,6 +43,8 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
     /// - Returns: the name of the action that came out.
     func happen(to machine: inout ExchangeMachine) -> String {
         switch self {
+        case .fenced(let carriesDead, let mayEnd, let isKilled):
+            "\(machine.fenced(.init(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: isKilled)))"
         case .begin(let hasPass): "\(machine.begin(hasPass: hasPass))"
         case .beginCollecting: "\(machine.begin(hasPass: true, collectsBody: true))"
         case .collected(let hasPass): "\(machine.collected(hasPass: hasPass))"
@@ -71,13 +78,16 @@ enum MachineEvent: Sendable, Hashable, CaseIterable {
         case .expectationRefused, .examined: phase == .sending || phase == .expecting
         case .switched: phase == .sending
         case .ended: phase == .answering
-        case .passArrived, .failed, .continued, .lost, .tunnelEnded, .upstreamFailed, .abandoned: phase != .poisoned
+        case .passArrived, .failed, .continued, .lost, .tunnelEnded, .upstreamFailed, .abandoned, .fenced:
+            phase != .poisoned
         }
     }
 
     /// For people.
     var name: String {
         switch self {
+        case .fenced(let carriesDead, let mayEnd, let isKilled):
+            (isKilled ? "killed" : "token killed") + (carriesDead ? ", carries it" : "") + (mayEnd ? ", may end" : "")
         case .begin(let hasPass): hasPass ? "begin with a pass" : "begin without a pass"
         case .beginCollecting: "begin with a body to collect"
         case .collected(let hasPass): hasPass ? "collected, with a pass" : "collected, without a pass"

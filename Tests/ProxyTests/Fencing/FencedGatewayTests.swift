@@ -1,0 +1,155 @@
+import HTTPWire
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+/// A gateway's tables behind a kill.
+@Suite struct FencedGatewayTests {
+    private static let acme = ProviderID("acme")
+    private static let bob = AccountID("bob")
+    private let table = RouteTable([
+        .sample(port: 1),
+        .sample(port: 1) { plan in
+            plan.name = "bob"
+            plan.path = "/bob/"
+            plan.account = FencedGatewayTests.bob
+        },
+    ])
+
+    private func gateway(_ passes: Pass...) -> Gateway {
+        var gateway = Gateway(self.table)
+        for pass in passes { gateway.follow(.installed(pass)) }
+        return gateway
+    }
+
+    private func mayLeave(_ gateway: Gateway, _ name: String = "acme") -> Bool {
+        guard let route = self.table.routes.first(where: { $0.plan.name == name }) else { return false }
+        var bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
+        guard let head = gateway.authorize(&bytes, route) else { return false }
+        return String(buffer: head.open()).contains("Authorization: Bearer token-")
+    }
+
+    @Test(arguments: [.all, .provider(FencedGatewayTests.acme), .account(Rig.account)] as [KillScope], [true, false])
+    func `I3_ a kill takes the passes of its scope, and none from before it comes back`(
+        scope: KillScope,
+        holds: Bool
+    ) throws {
+        var gateway = self.gateway(.sample())
+        #expect(self.mayLeave(gateway))
+        gateway.fence(.kill(scope, holds: holds))
+        #expect(!self.mayLeave(gateway))
+        gateway.follow(.installed(.sample(2)))
+        #expect(!self.mayLeave(gateway))
+        gateway.follow(.installed(.sample(3, stamp: Epoch(1))))
+        #expect(self.mayLeave(gateway) == !holds)
+    }
+
+    @Test(
+        arguments: [.provider(ProviderID("other")), .account(AccountID("carol")), .account(Rig.account)] as [KillScope]
+    )
+    func `a kill leaves the passes of others`(scope: KillScope) {
+        var gateway = self.gateway(.sample(), .sample(2, account: Self.bob))
+        gateway.fence(.kill(scope))
+        #expect(self.mayLeave(gateway, "bob"))
+        #expect(self.mayLeave(gateway) == (scope != .account(Rig.account)))
+    }
+
+    @Test func `an older log takes nothing back`() {
+        var gateway = self.gateway()
+        gateway.fence(.kill(at: 2, holds: false))
+        gateway.fence(.kill(at: 1, holds: true))
+        gateway.follow(.installed(.sample(stamp: Epoch(1))))
+        #expect(!self.mayLeave(gateway))
+        gateway.follow(.installed(.sample(stamp: Epoch(2))))
+        #expect(self.mayLeave(gateway))
+    }
+
+    @Test func `a dead pass that comes late leaves the live one in its place`() {
+        var gateway = self.gateway()
+        gateway.fence(.kill(holds: false))
+        gateway.follow(.installed(.sample(3, stamp: Epoch(1))))
+        gateway.follow(.installed(.sample(2)))
+        #expect(self.mayLeave(gateway))
+        #expect(gateway.slots[0].pass?.generation == Generation(3))
+    }
+
+    @Test func `what a head carries is judged by the provider that it came from`() throws {
+        var gateway = self.gateway(.sample())
+        let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
+        var bytes = ByteBuffer()
+        let first = gateway.authorize(&bytes, route)?.origin
+        // When the account is another provider's
+        gateway.follow(.installed(.sample(2, provider: ProviderID("other"))))
+        var later = ByteBuffer()
+        let second = gateway.authorize(&later, route)?.origin
+        let (origin, newer) = (try #require(first), try #require(second))
+        gateway.fence(.kill(.provider(Self.acme)))
+        #expect(!gateway.isLive(origin, slot: route.slot))
+        #expect(gateway.isLive(newer, slot: route.slot))
+        #expect(self.mayLeave(gateway))
+    }
+
+    @Test func `a new table brings no dead pass back`() {
+        var gateway = self.gateway()
+        gateway.fence(.kill(holds: false))
+        var book = PassBook()
+        book.follow(.installed(.sample()))
+        book.follow(.installed(.sample(2, account: Self.bob, stamp: Epoch(1))))
+        gateway.follow(self.table, callers: CallerTable(nil, routes: self.table), passes: book)
+        #expect(!self.mayLeave(gateway))
+        #expect(self.mayLeave(gateway, "bob"))
+    }
+
+    @Test(
+        arguments: [
+            (.all, nil, true), (.account(Rig.account), nil, true), (.account(FencedGatewayTests.bob), nil, false),
+            (.provider(FencedGatewayTests.acme), nil, false),
+            (.provider(FencedGatewayTests.acme), ProviderID("acme"), true),
+            (.provider(FencedGatewayTests.acme), ProviderID("other"), false),
+        ] as [(KillScope, ProviderID?, Bool)]
+    )
+    func `whether an account without a pass is killed can be told by its provider, if that is known`(
+        scope: KillScope,
+        provider: ProviderID?,
+        isKilled: Bool
+    ) throws {
+        var gateway = self.gateway()
+        gateway.fence(.kill(scope))
+        #expect(gateway.isKilled(slot: 0, at: provider) == isKilled)
+    }
+
+    @Test func `an account that had a pass is known by that one's provider`() {
+        var gateway = self.gateway(.sample())
+        gateway.fence(.kill(.provider(Self.acme)))
+        #expect(gateway.isKilled(slot: 0, at: nil))
+        #expect(!gateway.isKilled(slot: 1, at: nil))
+    }
+
+    @Test func `I6_ no token leaves from the lease's end on`() {
+        var gateway = self.gateway(.sample())
+        gateway.leaseEnd = .now
+        #expect(!self.mayLeave(gateway))
+        #expect(gateway.usablePass(slot: 0) == nil)
+        #expect(gateway.refusal(of: .sample())?.code == .storeLost)
+        gateway.leaseEnd = .now.advanced(by: .seconds(60))
+        #expect(self.mayLeave(gateway))
+        #expect(gateway.usablePass(slot: 0)?.generation == Generation(1))
+        #expect(gateway.refusal(of: .sample()) == nil)
+    }
+}
+
+@Suite struct FencedPassBookTests {
+    @Test func `dead passes are neither kept nor taken`() {
+        var book = PassBook()
+        book.follow(.installed(.sample()))
+        book.fence(.kill(holds: false))
+        #expect(book[Rig.account] == nil)
+        book.follow(.installed(.sample(2)))
+        #expect(book[Rig.account] == nil)
+        book.follow(.installed(.sample(3, stamp: Epoch(1))))
+        book.fence(KillEpochs())
+        #expect(book[Rig.account]?.generation == Generation(3))
+        #expect(book.epochs.last == Epoch(1))
+    }
+}

@@ -1,0 +1,348 @@
+import JSONText
+import NIOCore
+import Proxy
+import Testing
+import TokenModel
+
+/// A kill while requests are under way, through real sockets.
+@Suite struct FencingTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private static let refused =
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 4\r\n\r\ndead"
+    private static let closed = FencedExchanges(closed: 1)
+
+    /// A request that the upstream has, up to its head.
+    private func begun(
+        _ rig: Rig,
+        _ request: String = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
+    ) async throws -> (caller: Peer, upstream: Peer) {
+        let caller = try await rig.caller()
+        try await caller.send(request)
+        let upstream = try await rig.upstream.accept()
+        _ = try await upstream.head()
+        return (caller, upstream)
+    }
+
+    private func expectKilled(_ caller: Peer) async throws {
+        let (head, body) = try await caller.answer()
+        #expect(head.status == 503)
+        #expect(body.contains("urn:martlet:error:killed"))
+    }
+
+    @Test(arguments: [
+        ("1.1", "Content-Length: 1000000\r\n\r\npart of it"),
+        ("1.1", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+        ("1.1", "Transfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n9\r\ndata: 1\n\n\r\n"),
+        ("1.1", "\r\nuntil the end"),
+        ("1.0", "\r\nuntil the end"),
+    ])
+    func `I3_ an answer under way is cut on both sides, and does not look whole`(
+        version: String,
+        answer: String
+    ) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.begun(rig, "GET /acme/ HTTP/\(version)\r\nHost: a\r\n\r\n")
+            try await upstream.send("HTTP/1.1 200 OK\r\n\(answer)")
+            #expect(try await caller.head().status == 200)
+
+            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+
+            #expect(try await caller.rest().ending == .reset)
+            #expect(try await upstream.ending() == .reset)
+            #expect(await rig.server.requestCount() == 0)
+        }
+    }
+
+    @Test(arguments: KillStreams.allCases)
+    func `I3_ an upload is cut and its caller told, or goes on`(streams: KillStreams) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.begun(
+                rig,
+                "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"
+            )
+            _ = try await upstream.bytes(5)
+
+            let fenced = await rig.server.fence(.kill(), streams)
+
+            switch streams {
+            case .abort:
+                #expect(fenced == Self.closed)
+                try await self.expectKilled(caller)
+                #expect(try await upstream.ending() == .reset)
+            case .drain:
+                #expect(fenced == FencedExchanges(draining: 1))
+                try await caller.send("world")
+                #expect(String(buffer: try await upstream.bytes(5)) == "world")
+                try await upstream.send(Self.ok)
+                #expect(try await caller.answer().body == "ok")
+            }
+        }
+    }
+
+    @Test(arguments: KillStreams.allCases)
+    func `I3_ a tunnel is cut on both sides, or goes on`(streams: KillStreams) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.begun(rig, Handshake.request())
+            try await upstream.send(Handshake.accepted)
+            #expect(try await caller.head().status == 101)
+
+            let fenced = await rig.server.fence(.kill(), streams)
+
+            switch streams {
+            case .abort:
+                #expect(fenced == Self.closed)
+                #expect(try await caller.ending() == .reset)
+                #expect(try await upstream.ending() == .reset)
+            case .drain:
+                #expect(fenced == FencedExchanges(draining: 1))
+                try await caller.send("ping")
+                #expect(String(buffer: try await upstream.bytes(4)) == "ping")
+            }
+        }
+    }
+
+    @Test func `a caller that has nothing of an answer is told, and keeps its connection`() async throws {
+        try await withRig { rig in
+            rig.passes.hold(nil, for: Rig.account)
+            let (caller, upstream) = try await self.begun(rig)
+            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            try await self.expectKilled(caller)
+            #expect(try await upstream.ending() == .reset)
+            // When it asks again nothing is left of the token
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await rig.passes.questions.next("question").answer(.failure(PassError(.killed, "killed")))
+            try await self.expectKilled(caller)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `an answer that must be read whole is not, and the caller is told`() async throws {
+        let setup = Rig.Setup.route {
+            $0.retryOn = [DeadTokenSign(status: 200, body: .object(["error": .text("expired")]))]
+        }
+        try await withRig(setup) { rig in
+            let (caller, upstream) = try await self.begun(rig)
+            try await upstream.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"error\":"
+            )
+            try await rig.settle()
+            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            try await self.expectKilled(caller)
+            #expect(try await upstream.ending() == .reset)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.all, [:], true), (.account(Rig.account), [:], true), (.provider(ProviderID("acme")), [:], false),
+            (.provider(ProviderID("acme")), [Rig.account: ProviderID("acme")], true),
+            (.provider(ProviderID("acme")), [Rig.account: ProviderID("other")], false),
+            (.account(AccountID("bob")), [:], false),
+        ] as [(KillScope, [AccountID: ProviderID], Bool)]
+    )
+    func `who waits for an account is told when it is killed`(
+        scope: KillScope,
+        providers: [AccountID: ProviderID],
+        isTold: Bool
+    ) async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            var callers: [Peer] = []
+            for _ in 1...3 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                callers.append(caller)
+            }
+            let question = try await rig.passes.questions.next("question")
+            try await eventually("all to wait") { rig.server.waiterCount == 3 }
+
+            #expect(await rig.server.fence(.kill(scope), .abort, providers: providers) == FencedExchanges())
+
+            #expect(rig.server.waiterCount == (isTold ? 0 : 3))
+            guard isTold else { return }
+            for caller in callers { try await self.expectKilled(caller) }
+            // Whoever comes now asks anew, and the old answer is nobody's.
+            try await callers[0].send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let next = try await rig.passes.questions.next("another question")
+            next.answer(.failure(PassError(.killed, "killed")))
+            try await self.expectKilled(callers[0])
+            question.answer(.success(.sample()))
+            try await rig.settle()
+            #expect(rig.upstream.connections == 0)
+        }
+    }
+
+    @Test func `who waits gets no token from before the kill`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            // Given a kill that left room for new tokens
+            _ = await rig.server.fence(.kill(holds: false), .abort)
+            #expect(rig.server.waiterCount == 1)
+            rig.install(.sample(1))
+            rig.passes.hold(nil, for: Rig.account)
+            question.answer(.success(.sample(1)))
+            // Then it asks again
+            let next = try await rig.passes.questions.next("another question")
+            let pass = Pass.sample(2, stamp: Epoch(1))
+            rig.install(pass)
+            next.answer(.success(pass))
+            #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-2")
+        }
+    }
+
+    @Test func `a body that waits to be whole does not, when the account is killed`() async throws {
+        try await withRig(Rig.Setup.route { $0.replayBodyLimit = 1 << 20 }) { rig in
+            // Given an upstream of HTTP/1.0
+            let (first, upstream) = try await self.begun(rig)
+            try await upstream.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await first.answer().body == "ok")
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            try await rig.settle()
+
+            #expect(await rig.server.fence(.kill(), .abort) == FencedExchanges())
+
+            try await self.expectKilled(caller)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an answer held back for a new token is not passed on`(holds: Bool) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.begun(rig)
+            try await upstream.send(Self.refused.replacing("Content-Length: 4", with: "Content-Length: 5"))
+            let question = try await rig.passes.questions.next("question")
+
+            #expect(await rig.server.fence(.kill(holds: holds), .abort) == Self.closed)
+
+            #expect(try await upstream.ending() == .reset)
+            if holds {
+                try await self.expectKilled(caller)
+            } else {
+                // The next token may come.
+                let pass = Pass.sample(2, stamp: Epoch(1))
+                rig.install(pass)
+                question.answer(.success(pass))
+                let second = try await rig.upstream.accept()
+                #expect(try await second.head()["Authorization"] == "Bearer token-2")
+                try await second.send(Self.ok)
+                #expect(try await caller.answer().body == "ok")
+            }
+        }
+    }
+
+    @Test func `an idle connection stays, and carries the next token`() async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.begun(rig)
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+
+            #expect(await rig.server.fence(.kill(holds: false), .abort) == FencedExchanges())
+
+            rig.install(.sample(2, stamp: Epoch(1)))
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-2")
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `another account's requests go on`() async throws {
+        let bob = AccountID("bob")
+        let setup = Rig.Setup(routes: { port in
+            [
+                .sample(port: port),
+                .sample(port: port) { plan in
+                    plan.name = "bob"
+                    plan.path = "/bob/"
+                    plan.account = bob
+                },
+            ]
+        })
+        try await withRig(setup) { rig in
+            rig.install(.sample(7, account: bob, provider: ProviderID("other")))
+            let (killed, cut) = try await self.begun(rig)
+            let (caller, upstream) = try await self.begun(rig, "GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+
+            #expect(await rig.server.fence(.kill(.provider(ProviderID("acme"))), .abort) == Self.closed)
+
+            #expect(try await cut.ending() == .reset)
+            try await self.expectKilled(killed)
+            try await upstream.send("k")
+            #expect(try await caller.answer().body == "ok")
+            try await caller.send("GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await upstream.head()["Authorization"] == "Bearer token-7")
+        }
+    }
+
+    @Test func `a pass with an old stamp that is announced late is no pass`() async throws {
+        try await withRig { rig in
+            _ = await rig.server.fence(.kill(holds: false), .abort)
+            rig.server.follow(.installed(.sample(2)))
+            rig.passes.hold(nil, for: Rig.account)
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            #expect(rig.upstream.connections == 0)
+            let pass = Pass.sample(3, stamp: Epoch(1))
+            rig.install(pass)
+            question.answer(.success(pass))
+            #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-3")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a route that comes with a new configuration finds no dead pass`(isLate: Bool) async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let bob = AccountID("bob")
+            if !isLate { rig.server.follow(.installed(.sample(7, account: bob))) }
+            _ = await rig.server.fence(.kill(), .abort)
+            if isLate { rig.server.follow(.installed(.sample(7, account: bob))) }
+            let routes = [RoutePlan.sample(port: rig.upstream.port) { $0.account = bob }]
+            let setup = Rig.Setup(routes: { _ in routes })
+            _ = await rig.server.follow(
+                ProxyPlan(listeners: [], routes: Rig.routes(setup, rig.upstream.port), eventLoops: 1)
+            )
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            #expect(question.account == bob)
+            #expect(rig.upstream.connections == 0)
+        }
+    }
+
+    @Test func `what was left to drain can be cut later`() async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await self.begun(rig)
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
+            #expect(try await caller.head().status == 200)
+            #expect(await rig.server.fence(.kill(), .drain) == FencedExchanges(draining: 1))
+            try await upstream.send("b")
+            #expect(String(buffer: try await caller.bytes(2)) == "ab")
+            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            #expect(try await caller.ending() == .reset)
+            #expect(try await upstream.ending() == .reset)
+        }
+    }
+
+    @Test func `an upload that the upstream does not take is left to drain when its head has gone`() async throws {
+        try await withRig(Rig.Setup(isNarrow: true)) { rig in
+            let (caller, upstream) = try await self.begun(
+                rig,
+                "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 67108864\r\n\r\n"
+            )
+            let piece = ByteBuffer(repeating: 0x61, count: 64 << 10)
+            let taken = try await caller.sendUntilStalled(piece, limit: 64 << 20)
+            #expect(await rig.server.fence(.kill(), .drain) == FencedExchanges(draining: 1))
+            #expect(try await upstream.bytes(taken).readableBytes == taken)
+        }
+    }
+
+    @Test func `with no loop left there is nothing to close`() async throws {
+        try await withRig { rig in
+            _ = await rig.server.shutDown(grace: .zero)
+            #expect(await rig.server.fence(.kill(), .abort) == FencedExchanges())
+        }
+    }
+}

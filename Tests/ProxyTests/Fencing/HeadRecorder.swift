@@ -1,0 +1,93 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// An upstream with an event loop of its own that answers each request, some of them late, and keeps count of the tokens
+/// that came.
+final class HeadRecorder: Sendable {
+    private struct State {
+        /// Heads, by the number of their token.
+        var seen: [UInt64: Int] = [:]
+        /// Tokens up to this one must not come any more.
+        var dead: UInt64 = 0
+        var violations: [UInt64] = []
+    }
+
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let state = Mutex(State())
+    private let listener = Mutex<(any Channel)?>(nil)
+
+    /// - Returns: the port.
+    func start() async throws -> Int {
+        let listener = try await ServerBootstrap(group: self.group)
+            .serverChannelOption(.backlog, value: 1_024)
+            .serverChannelOption(.maxMessagesPerRead, value: 64)
+            .childChannelOption(.maxMessagesPerRead, value: 64)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(HeadReader { self.came($0) })
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        self.listener.withLock { $0 = listener }
+        return listener.localAddress?.port ?? 0
+    }
+
+    func stop() async throws { try await self.group.shutdownGracefully() }
+
+    private func came(_ token: UInt64) {
+        self.state.withLock { state in
+            state.seen[token, default: 0] += 1
+            if token <= state.dead { state.violations.append(token) }
+        }
+    }
+
+    func seen(_ token: UInt64) -> Int { self.state.withLock { $0.seen[token] ?? 0 } }
+
+    /// Heads with a token that was dead already.
+    var violations: [UInt64] { self.state.withLock(\.violations) }
+
+    /// What the kernel has now is read first: accepted in one turn of the loop, and read in the next. From then on tokens
+    /// up to `token` must not come.
+    func forbid(_ token: UInt64) async throws {
+        for _ in 1...6 { try await self.group.any().submit {}.get() }
+        self.state.withLock { $0.dead = token }
+    }
+}
+
+/// Takes heads without a body off a connection.
+private final class HeadReader: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var text = ""
+    private var count = 0
+    private let came: (UInt64) -> Void
+
+    init(_ came: @escaping (UInt64) -> Void) { self.came = came }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.text += String(buffer: self.unwrapInboundIn(data))
+        while let end = self.text.firstRange(of: "\r\n\r\n") {
+            let head = self.text[..<end.lowerBound]
+            if let token = head.firstRange(of: "Authorization: Bearer token-") {
+                self.came(UInt64(head[token.upperBound...]) ?? 0)
+            }
+            self.text = String(self.text[end.upperBound...])
+            self.count += 1
+            self.answer(context)
+        }
+    }
+
+    /// Every third answer comes late, so that there is always something under way, and comes in two pieces.
+    private func answer(_ context: ChannelHandlerContext) {
+        let first = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+        let second = ByteBuffer(string: "k")
+        context.writeAndFlush(self.wrapOutboundOut(first), promise: nil)
+        guard self.count.isMultiple(of: 3) else {
+            return context.writeAndFlush(self.wrapOutboundOut(second), promise: nil)
+        }
+        let channel = context.channel
+        context.eventLoop.scheduleTask(in: .milliseconds(2)) { channel.writeAndFlush(second, promise: nil) }
+    }
+}

@@ -1,0 +1,91 @@
+import Dispatch
+import NIOCore
+import Proxy
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+
+/// A kill that comes between a head's being written and its being handed to the kernel.
+@Suite struct UnflushedFencingTests {
+    private func setup(_ speaksTLS: Bool) throws -> Rig.Setup {
+        guard speaksTLS else { return Rig.Setup() }
+        let directory = try TemporaryDirectory()
+        try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
+        let tls = try UpstreamTLS(.init(certificateAuthorities: directory.path(of: "ca.pem")))
+        var setup = Rig.Setup.route { $0.upstream.tls = tls }
+        setup.speaksTLS = true
+        return setup
+    }
+
+    @Test(arguments: KillStreams.allCases, [false, true])
+    func `I3_ a head that is written and not flushed never leaves`(
+        streams: KillStreams,
+        speaksTLS: Bool
+    ) async throws {
+        try await withRig(self.setup(speaksTLS)) { rig in
+            // Given an idle connection: on that a head waits for its tick's end
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await caller.answer().body == "ok")
+            // and a loop that stands still behind a request that has just taken it
+            let stalled = SentFlag()
+            let mayGoOn = DispatchSemaphore(value: 0)
+            defer { mayGoOn.signal() }
+            rig.passes.whileUsing.withLock {
+                $0 = {
+                    stalled.set()
+                    mayGoOn.wait()
+                }
+            }
+            rig.install(.sample(2))
+            try await rig.settle()
+            try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await eventually("a loop that stands still") { stalled.isSet }
+            rig.passes.whileUsing.withLock { $0 = nil }
+
+            // When the kill comes ahead of the tick's end
+            async let fencing = rig.server.fence(.kill(), streams)
+            try await eventually("the kill to be told") { rig.server.epochs.last == Epoch(1) }
+            // What is told to the loops later stands behind it.
+            rig.server.inject(until: .distantFuture)
+            mayGoOn.signal()
+
+            let fenced = await fencing
+            #expect(fenced == FencedExchanges(closed: 1))
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(body.contains("urn:martlet:error:killed"))
+            #expect(try await upstream.ending() == .reset)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test(arguments: KillStreams.allCases)
+    func `I3_ an answer over TLS is cut without a farewell, or goes on`(streams: KillStreams) async throws {
+        try await withRig(self.setup(true)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+            #expect(try await caller.head().status == 200)
+
+            let fenced = await rig.server.fence(.kill(), streams)
+
+            switch streams {
+            case .abort:
+                #expect(fenced == FencedExchanges(closed: 1))
+                #expect(try await upstream.ending() == .reset)
+                #expect(try await caller.rest().ending == .reset)
+            case .drain:
+                #expect(fenced == FencedExchanges(draining: 1))
+                try await upstream.send("k")
+                #expect(String(buffer: try await caller.bytes(2)) == "ok")
+            }
+        }
+    }
+}
