@@ -1,3 +1,4 @@
+internal import KillSwitch
 internal import NIOHTTP1
 internal import TestKit
 internal import Testing

@@ -23,6 +23,7 @@ internal import Testing
             let server = try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: "127.0.0.1", port: 0),
                 engine: admin.engine,
+                kills: admin.kills,
                 monitor: admin.monitor,
                 logger: admin.logs.logger
             )
@@ -66,6 +67,7 @@ internal import Testing
                 _ = try await AdminServer.listenForMetrics(
                     on: admin.server.address,
                     engine: admin.engine,
+                    kills: admin.kills,
                     monitor: admin.monitor,
                     logger: admin.logs.logger
                 )

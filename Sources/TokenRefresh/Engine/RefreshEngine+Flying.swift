@@ -39,8 +39,9 @@ extension RefreshEngine {
                 let isHolderDead = await self.isHolderDead(result)
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
-                var refusal = await self.admit(plan, demand, as: &ticket)
-                var epochs = KillEpochs()
+                // Before, since whoever is admitted counts; and again, since that may have taken its time.
+                var (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
+                if refusal == nil { refusal = await self.admit(plan, demand, as: &ticket) }
                 if refusal == nil { (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan) }
                 action = flight.didAdmit(refusal, under: epochs, now: self.timepiece.now)
             case .write(let record, let expecting):

@@ -53,8 +53,10 @@ import TokenModel
                         _ = await rig.server.fence(.kill(at: epoch, holds: false), .abort)
                         return false
                     }
-                    #expect(try await caller.answer().head.status == 503)
-                    #expect(!String(buffer: try await upstream.rest().bytes).contains("/late"))
+                    let answer = try await caller.answer()
+                    #expect(answer.head.status == 503)
+                    let rest = try await upstream.rest().bytes
+                    #expect(!String(buffer: rest).contains("/late"))
                     return true
                 }
                 if isPending == true { pending += 1 }
