@@ -20,7 +20,12 @@ extension KillSwitch {
         let epoch: Epoch
         do throws(StoreError) { epoch = try await self.append(entry) } catch { throw KillSwitchError(error) }
         await self.watch(epoch, until: deadline)
-        return try await self.report(on: epoch, entry)
+        do throws(KillSwitchError) {
+            return try await self.report(on: epoch, entry)
+        } catch {
+            // The kill stands: that must not look like a failure.
+            return self.knownReport(on: epoch, entry)
+        }
     }
 
     /// Lets new tokens of `scope` come again. What was killed stays dead.
@@ -137,7 +142,7 @@ extension KillSwitch {
     }
 
     /// Takes a replica out whose process has ended for certain: it sends nothing any more.
-    private func withoutDead(_ entry: ReplicaVault.Entry?) async throws(StoreError) -> ReplicaVault.Entry? {
+    func withoutDead(_ entry: ReplicaVault.Entry?) async throws(StoreError) -> ReplicaVault.Entry? {
         guard let entry, let witness, entry.record.boot != self.boot, await witness.isDead(entry.record.boot) else {
             return entry
         }

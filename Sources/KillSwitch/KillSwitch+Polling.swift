@@ -15,6 +15,7 @@ extension KillSwitch {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.ringNowAndThen() }
             tasks.addTask { await self.followHints() }
+            tasks.addTask { await self.sweepNowAndThen() }
             tasks.addTask { await self.revokeNowAndThen() }
             tasks.addTask { await self.seeThrough() }
             for await _ in self.bell { await self.answerPolls() }
@@ -34,10 +35,27 @@ extension KillSwitch {
             try await self.pollOnce()
             result = .success(())
         } catch {
-            self.logger.debug("the kill log could not be read", metadata: ["error.code": "\(error.code.rawValue)"])
+            self.complain(of: error)
             result = .failure(error)
         }
         for one in asking { one.resume(returning: result) }
+    }
+
+    /// Once, when the lease has lapsed: from then on callers are answered `store_lost`.
+    private func complain(of error: StoreError) {
+        let now = self.timepiece.now.boot
+        let isNew = self.state.withLock { state in
+            guard !state.hasComplained, state.leaseUntil <= now else { return false }
+            state.hasComplained = true
+            return true
+        }
+        self.logger.log(
+            level: isNew ? .error : .debug,
+            isNew
+                ? "the kill log could not be read for as long as the lease, so no token is used"
+                : "the kill log could not be read",
+            metadata: ["error.code": "\(error.code.rawValue)"]
+        )
     }
 
     /// Asks for a poll that begins from now on, and waits for it.
@@ -77,17 +95,30 @@ extension KillSwitch {
         let entries = try await self.log.entries(behind: self.epochs.last)
         for entry in entries { await self.take(entry) }
         let leaseUntil = sentAt.advanced(by: self.lease - self.lease / 100)
-        self.state.withLock { $0.leaseUntil = leaseUntil }
         self.fence.inject(until: leaseUntil)
+        let hadLapsed = self.state.withLock { state in
+            state.leaseUntil = leaseUntil
+            defer { state.hasComplained = false }
+            return state.hasComplained
+        }
+        if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
         await self.acknowledge()
     }
 
     /// Sees to it that this replica is among those whom a kill waits for: before the read that gives it a lease.
     private func join() async throws(StoreError) {
         if let known = self.state.withLock({ $0.replica }) {
-            if let found = try await self.replicas.read(known.id), !found.record.isExpelled { return }
+            if let found = try await self.replicas.read(known.id), !found.record.isExpelled {
+                // Sealed anew, perhaps.
+                self.state.withLock { $0.replica = found }
+                return
+            }
             // Nobody waits for it any more.
-            self.state.withLock { $0.leaseUntil = .distantPast }
+            self.state.withLock { state in
+                state.leaseUntil = .distantPast
+                state.replica = nil
+                state.stay = .random()
+            }
             self.fence.inject(until: .distantPast)
             self.logger.warning("this replica was taken out of the others' list, and joins anew")
         }
@@ -99,15 +130,23 @@ extension KillSwitch {
             acknowledged: self.epochs.last,
             joinedAt: now.wall
         )
-        let entry = try await self.replicas.write(record, for: .random(), expecting: nil)
-        self.state.withLock { $0.replica = entry }
+        let stay = self.state.withLock { $0.stay }
+        do throws(StoreError) {
+            let entry = try await self.replicas.write(record, for: stay, expecting: nil)
+            self.state.withLock { $0.replica = entry }
+        } catch {
+            // It stands already, by a write whose answer was lost.
+            guard error.code == .conflict, let entry = try await self.replicas.read(stay) else { throw error }
+            self.state.withLock { $0.replica = entry }
+        }
     }
 
     /// Fences this process against one entry.
     private func take(_ entry: KillEntry) async {
         var epochs = self.epochs
         epochs.fold(entry)
-        let draining = await self.fence.fence(epochs, entry.streams)
+        // Only a kill ends anything: what another was told to let end still may.
+        let draining = await self.fence.fence(epochs, entry.killsNothing ? .drain : entry.streams)
         if case .account(let account) = entry.scope, entry.kind == .replaced { await self.fence.replaced(account) }
         self.state.withLock { state in
             state.epochs = epochs
@@ -119,7 +158,7 @@ extension KillSwitch {
             "tokens are killed",
             metadata: ["kill.id": "\(entry.id)", "kill.epoch": "\(epochs.last)", "kill.scope": "\(entry.scope.text)"]
         )
-        self.ringForRevocation.yield()
+        self.ringForSweep.yield()
         self.newlyBegun.yield(epochs.last)
     }
 
@@ -146,17 +185,11 @@ extension KillSwitch {
 
     /// Nobody needs to wait for this replica from now on.
     private func leave() async {
-        let (replica, asking) = self.state.withLock { state in
-            state.isStopped = true
+        let replica = self.state.withLock { state in
             state.leaseUntil = .distantPast
-            defer {
-                state.replica = nil
-                state.asking = []
-            }
-            return (state.replica, state.asking)
+            return state.replica.take()
         }
         self.fence.inject(until: .distantPast)
-        for one in asking { one.resume(returning: .failure(StoreError(.unreachable, "the process stops"))) }
         if let replica { try? await self.replicas.remove(replica.id) }
     }
 }

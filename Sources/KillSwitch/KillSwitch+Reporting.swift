@@ -22,25 +22,7 @@ extension KillSwitch {
     }
 
     func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
-        let now = self.timepiece.now
-        let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch } }
-        var report = KillReport(
-            id: entry.id,
-            scope: entry.scope,
-            reason: entry.reason,
-            streams: entry.streams,
-            epoch: epoch,
-            state: .pending,
-            replicas: kill?.watch?.replicas.map { replica in
-                KillReport.Replica(
-                    name: replica.name,
-                    state: replica.state,
-                    until: replica.until.map { now.wall.advanced(by: now.boot.duration(to: $0)) }
-                )
-            } ?? [],
-            draining: kill?.draining ?? 0,
-            startedAt: entry.at
-        )
+        var report = self.knownReport(on: epoch, entry)
         do throws(StoreError) {
             if let end = try await self.end(of: epoch) {
                 report.state = .complete
@@ -53,6 +35,30 @@ extension KillSwitch {
             throw KillSwitchError(error)
         }
         return report
+    }
+
+    /// What this process knows by itself.
+    func knownReport(on epoch: Epoch, _ entry: KillEntry) -> KillReport {
+        let now = self.timepiece.now
+        let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch } }
+        let replicas = kill?.watch?.replicas ?? []
+        return KillReport(
+            id: entry.id,
+            scope: entry.scope,
+            reason: entry.reason,
+            streams: entry.streams,
+            epoch: epoch,
+            state: kill?.isEnded == true ? .complete : .pending,
+            replicas: replicas.map { replica in
+                KillReport.Replica(
+                    name: replica.name,
+                    state: replica.state,
+                    until: replica.until.map { now.wall.advanced(by: now.boot.duration(to: $0)) }
+                )
+            },
+            draining: kill?.draining ?? 0,
+            startedAt: entry.at
+        )
     }
 
     /// The replicas there are now.

@@ -1,22 +1,55 @@
 internal import Logging
 internal import Synchronization
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// Killed tokens are revoked at their providers.
 extension KillSwitch {
     /// Dead tokens were stored: has them revoked soon.
-    package func lookForKilledTokens() { self.ringForRevocation.yield() }
+    package func lookForKilledTokens() { self.ringForSweep.yield() }
 
-    /// At the start, at once after a kill, when a provider is to be asked again, and once a minute for what came late.
-    func revokeNowAndThen() async {
+    /// Has the tokens of a record revoked that is about to be written over, if they are dead.
+    package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async {
+        do throws(StoreError) {
+            try await self.revoker.takeAway(record, of: account, self.epochs)
+            self.ringForRevocation.yield()
+        } catch {
+            self.logger.warning(
+                "killed tokens could not be written down to be revoked, and are written over",
+                metadata: ["account.name": "\(account)", "error.code": "\(error.code.rawValue)"]
+            )
+        }
+    }
+
+    /// Takes killed tokens out of records, and ended replicas out of the list: at the start, at once after a kill, and
+    /// once a minute.
+    func sweepNowAndThen() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
                 while !Task.isCancelled {
-                    self.ringForRevocation.yield()
+                    self.ringForSweep.yield()
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(60)))
                 }
             }
+            for await _ in self.sweepBell {
+                do throws(StoreError) {
+                    try await self.revoker.sweep(self.epochs)
+                    for entry in try await self.replicas.all() { _ = try await self.withoutDead(entry) }
+                } catch {
+                    self.logger.debug(
+                        "killed tokens wait for the store",
+                        metadata: ["error.code": "\(error.code.rawValue)"]
+                    )
+                }
+                self.ringForRevocation.yield()
+            }
+            tasks.cancelAll()
+        }
+    }
+
+    /// Has providers revoke: after each sweep, and when one is to be asked again.
+    func revokeNowAndThen() async {
+        await withDiscardingTaskGroup { tasks in
             for await _ in self.revocationBell {
                 guard let next = await self.revoke() else { continue }
                 tasks.addTask {
@@ -28,12 +61,9 @@ extension KillSwitch {
         }
     }
 
-    /// Sweeps, and revokes what is due.
-    ///
-    /// - Returns: when to do so again, before the minute is over.
+    /// - Returns: when to do so again, before the next sweep.
     private func revoke() async -> BootInstant? {
         do throws(StoreError) {
-            try await self.revoker.sweep(self.epochs)
             return try await self.revoker.revokeDue()
         } catch {
             self.logger.debug(

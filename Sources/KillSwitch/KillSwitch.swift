@@ -30,6 +30,10 @@ package final class KillSwitch: Sendable {
         var epochs = KillEpochs()
         var kills: [Kill] = []
         var replica: ReplicaVault.Entry?
+        /// Under what this replica is listed, or about to be.
+        var stay = ReplicaID.random()
+        /// It was said that the lease has lapsed.
+        var hasComplained = false
         var leaseUntil = BootInstant.distantPast
         /// Who waits for the next poll.
         var asking: [CheckedContinuation<Result<Void, StoreError>, Never>] = []
@@ -54,6 +58,9 @@ package final class KillSwitch: Sendable {
     /// Kills to be seen through, whoever waits for them.
     let begun: AsyncStream<Epoch>
     let newlyBegun: AsyncStream<Epoch>.Continuation
+    /// Rings when killed tokens may stand in accounts' records.
+    let sweepBell: AsyncStream<Void>
+    let ringForSweep: AsyncStream<Void>.Continuation
     /// Rings when killed tokens may be there to be revoked.
     let revocationBell: AsyncStream<Void>
     let ringForRevocation: AsyncStream<Void>.Continuation
@@ -87,6 +94,7 @@ package final class KillSwitch: Sendable {
         self.revoker = Revoker(records, timepiece: timepiece, logger: logger, endpoint: endpoint)
         (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
+        (self.sweepBell, self.ringForSweep) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.revocationBell, self.ringForRevocation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -125,8 +133,15 @@ package final class KillSwitch: Sendable {
 
     /// Ends ``run()``.
     package func stop() {
+        let asking = self.state.withLock { state in
+            state.isStopped = true
+            defer { state.asking = [] }
+            return state.asking
+        }
+        for one in asking { one.resume(returning: .failure(StoreError(.unreachable, "the process stops"))) }
         self.ring.finish()
         self.newlyBegun.finish()
+        self.ringForSweep.finish()
         self.ringForRevocation.finish()
     }
 }

@@ -23,7 +23,11 @@ package struct KillSwitchError: Error, Sendable {
     }
 
     init(_ cause: StoreError) {
-        self.init(.storeLost, "the kill log could not be read or written: \(cause.message)")
+        self.init(
+            .storeLost,
+            "the kill log could not be read or written (\(cause.message)); a kill may or may not stand: give it again when the "
+                + "store is back; replicas that can't read it stop at the end of their lease"
+        )
     }
 }
 

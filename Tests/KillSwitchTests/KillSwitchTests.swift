@@ -140,13 +140,53 @@ import TokenStorage
         let one = self.house.replica("a")
         let other = self.house.replica("b", lease: .seconds(20))
         try await self.house.run([one, other]) {
-            // What b can't write is its acknowledgement; a has raised the kill before.
-            other.fence.stick()
+            let mute = try await one.kills.listReplicas().first { $0.record.name == "b" }
+            self.house.store.refuseWrites(at: .replica(try #require(mute).id.rawValue))
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
             #expect(report.state == .pending)
-            other.fence.release()
+            try await eventually("the other to be fenced all the same") { other.fence.fenced == [Epoch(1)] }
             try await eventually("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
+            }
+            let end = try await one.kills.report(on: report.id)
+            #expect(end.replicas.first { $0.name == "b" }?.state == .leaseExpired)
+        }
+    }
+
+    @Test func `given a record of a replica whose answer was lost, joining again finds it`() async throws {
+        let one = self.house.replica("a")
+        self.house.store.loseNextAnswer()
+        await #expect(throws: StoreError.self) { try await one.kills.start() }
+        try await self.house.run([one]) {
+            let replicas = try await one.kills.listReplicas()
+            #expect(replicas.count == 1)
+        }
+    }
+
+    @Test func `given an import during a kill that drains, what drains is not cut`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
+            try await one.kills.replaced(AccountID("bob"), by: .random())
+            try await one.kills.revive(self.alice, reason: "over")
+            #expect(one.fence.streams == [.drain, .drain, .drain])
+        }
+    }
+
+    @Test func `given one revocation that does not open, the others go on and the report is given`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("the provider to have been asked") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 2
+            }
+            let keys = try await self.house.store.keys(under: .revocations, after: nil, limit: 9)
+            self.house.store.spoil(try #require(keys.first))
+            self.house.provider.answer(.revoked)
+            try await eventually("the other to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 1
             }
         }
     }
@@ -216,7 +256,7 @@ import TokenStorage
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("what is known to be revoked") {
                 let tokens = try await one.kills.report(on: report.id).tokens
-                return tokens.revoked == 2 && tokens.waiting == 0
+                return tokens.revoked == 2 && tokens.waiting == 0 && tokens.inFlight == 1
             }
             try await eventually("the claim to be over") {
                 try await one.kills.report(on: report.id).tokens.inFlight == 0

@@ -16,7 +16,7 @@ import Testing
         ("store: { driver: sqlit }", #"12:18: store.driver: unknown value, did you mean "sqlite"?"#),
         (
             "<<: {}",
-            "12:1: <<: unknown key, there are listeners, admin, metrics, store, providers, accounts, routes, callers, limits, log, state_dir, shutdown_grace"
+            "12:1: <<: unknown key, there are listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, webhook, state_dir, shutdown_grace"
         ),
     ])
     func `an unknown word is answered with the known ones`(line: String, fault: String) {

@@ -51,6 +51,8 @@ extension AdminDesk {
         case .account(let account):
             guard await self.engine.status(of: account) != nil else { throw .nothingToKill(scope) }
         case .provider(let provider):
+            // The configured ones at once: a kill must not wait for anything.
+            if self.engine.providerStatuses.contains(where: { $0.provider == provider }) { return }
             let isKnown = await self.engine.statuses().contains { $0.provider == provider }
             guard isKnown else { throw .nothingToKill(scope) }
         }

@@ -43,6 +43,16 @@ package struct KillEntry: Equatable, Sendable {
     }
 }
 
+extension KillEntry {
+    /// No token is dead by it.
+    var killsNothing: Bool {
+        switch self.kind {
+        case .kill, .removed: false
+        case .revive, .replaced: true
+        }
+    }
+}
+
 extension KillEpochs {
     /// Takes up the entry behind the last.
     package mutating func fold(_ entry: KillEntry) {

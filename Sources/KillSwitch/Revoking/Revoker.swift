@@ -49,22 +49,30 @@ package struct Revoker: Sendable {
 
     private func sweep(_ account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
         guard let entry = try await self.vault.read(account),
-            let epoch = epochs.killer(of: entry.record.stamp, of: account, at: entry.record.binding.provider)
+            epochs.killer(of: entry.record.stamp, of: account, at: entry.record.binding.provider) != nil
         else { return }
         var record = entry.record
         // A flight that still runs brings tokens that are dead when they come; its claim is looked after until then.
         if let claim = record.claim, self.claims.isOver(claim, of: account, now: self.timepiece.now.boot) {
             record.claim = nil
         }
-        if let tokens = record.tokens {
-            for token in self.revocations(of: tokens, in: entry.record, account, epoch) {
-                try await self.writeDown(token, of: entry.record)
-            }
+        if record.tokens != nil {
+            try await self.takeAway(entry.record, of: account, epochs)
             record.tokens = nil
             record.trouble = nil
         }
         guard record != entry.record else { return }
         _ = try await self.vault.write(record, for: account, expecting: entry.version)
+    }
+
+    /// Writes the tokens of a record down to be revoked, if they are dead.
+    func takeAway(_ record: AccountRecord, of account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
+        guard let tokens = record.tokens,
+            let epoch = epochs.killer(of: record.stamp, of: account, at: record.binding.provider)
+        else { return }
+        for token in self.revocations(of: tokens, in: record, account, epoch) {
+            try await self.writeDown(token, of: record)
+        }
     }
 
     private func revocations(
@@ -116,12 +124,35 @@ extension Revoker {
     ///
     /// - Returns: when to do so again; `nil` where nothing waits.
     func revokeDue() async throws(StoreError) -> BootInstant? {
-        var next: BootInstant?
-        for key in try await self.keys() {
-            guard let due = try await self.revoke(key) else { continue }
-            next = min(next ?? due, due)
+        var keys = try await self.keys().makeIterator()
+        // A provider that hangs must not hold up the others, nor the end of the process for long.
+        return await withTaskGroup(of: BootInstant?.self) { tasks in
+            for _ in 0..<Self.mostAtOnce {
+                guard let key = keys.next() else { break }
+                tasks.addTask { await self.revokeIfOpen(key) }
+            }
+            var next: BootInstant?
+            for await due in tasks {
+                if let due { next = min(next ?? due, due) }
+                if !Task.isCancelled, let key = keys.next() { tasks.addTask { await self.revokeIfOpen(key) } }
+            }
+            return next
         }
-        return next
+    }
+
+    private static let mostAtOnce = 8
+
+    /// One that does not open, or can't be written just now, must not keep the rest from being revoked.
+    private func revokeIfOpen(_ key: RecordKey) async -> BootInstant? {
+        do throws(StoreError) {
+            return try await self.revoke(key)
+        } catch {
+            self.logger.warning(
+                "a killed token could not be revoked now",
+                metadata: ["record.key": "\(key)", "error.code": "\(error.code.rawValue)"]
+            )
+            return error.code == .unreadable ? nil : self.timepiece.now.boot.advanced(by: .seconds(5))
+        }
     }
 
     /// - Returns: when the provider is to be asked again; `nil` when it never is.
@@ -219,9 +250,14 @@ extension Revoker {
     func revocations(of epoch: Epoch) async throws(StoreError) -> [RevocationRecord] {
         var records: [RevocationRecord] = []
         for key in try await self.keys() {
-            guard let stored = try await self.records.read(key) else { continue }
-            let record = try RevocationRecord(decoding: stored.plaintext)
-            if record.epoch == epoch { records.append(record) }
+            do throws(StoreError) {
+                guard let stored = try await self.records.read(key) else { continue }
+                let record = try RevocationRecord(decoding: stored.plaintext)
+                if record.epoch == epoch { records.append(record) }
+            } catch {
+                // A report that leaves out one that does not open is worth more than none.
+                guard error.code == .unreadable else { throw error }
+            }
         }
         return records.sorted { ($0.account, $0.kind.rawValue) < ($1.account, $1.kind.rawValue) }
     }

@@ -74,9 +74,10 @@ extension RefreshEngine {
         let epochs = try await self.epochs(for: account)
         let now = self.timepiece.now
         let grant = GrantID.random()
-        let rewrite = try await self.rewrite(account) { _, plan throws(AccountChangeError) in
+        let rewrite = try await self.rewrite(account) { entry, plan throws(AccountChangeError) in
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
+            if let old = entry?.record { await self.kills.takeAway(old, of: account) }
             let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
             return AccountRecord(
                 grant: grant,

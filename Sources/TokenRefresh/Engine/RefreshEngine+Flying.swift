@@ -49,6 +49,9 @@ extension RefreshEngine {
                     action = flight.didWithdraw(reason)
                     continue
                 }
+                if let old = flight.sight?.entry?.record, old.grant != record.grant {
+                    await self.kills.takeAway(old, of: account)
+                }
                 let sentAt = self.timepiece.now.boot
                 let result = await self.write(record, for: account, expecting: expecting)
                 self.log(result, of: account, complaint: &complaint)

@@ -1,9 +1,11 @@
 internal import Synchronization
 internal import TokenModel
+internal import TokenStorage
 
-/// Flights that began by a configuration of before.
+/// Flights that began by a configuration of before, or before a kill.
 extension RefreshEngine {
-    /// Why nothing more may be sent by `plan`, of whose account the configuration says something else by now; else `nil`.
+    /// Why nothing more may be sent by `plan`, of whose account the configuration says something else by now, or that was
+    /// killed; else `nil`.
     func obsolescence(of plan: AccountPlan) -> PassError? {
         self.state.withLock { $0.obsolescence(of: plan) }
     }
@@ -18,6 +20,12 @@ extension RefreshEngine {
 extension RefreshEngine.State {
     func obsolescence(of plan: AccountPlan) -> PassError? {
         guard let current = self.plans[plan.account] else { return .notConfigured(plan.account) }
+        let record = self.desks[plan.account]?.sight?.entry?.record
+        switch self.epochs.verdict(on: record, of: plan.account, at: plan.provider) {
+        case .killed: return .killed(plan.account)
+        case .dead where !plan.grant.mints: return .killed(plan.account)
+        case .live, .dead: break
+        }
         return plan.asks(like: current) ? nil : .reconfigured(plan.account)
     }
 }

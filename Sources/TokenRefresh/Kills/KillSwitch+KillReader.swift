@@ -11,5 +11,9 @@ extension KillSwitch: KillReader {
         }
     }
 
+    package func takeAway(_ record: AccountRecord, of account: AccountID) async {
+        await self.takeAway(tokensOf: record, account)
+    }
+
     package func storedDead() { self.lookForKilledTokens() }
 }

@@ -119,13 +119,6 @@ enum Assembly {
         )
         passes.connect(to: engine, kills)
         fence.connect(to: engine, proxy)
-        do throws(StoreError) {
-            // Before anybody is served: what is killed is killed from the first request on.
-            try await kills.start()
-        } catch {
-            _ = await proxy.shutDown(grace: .zero)
-            throw CommandFailure(error, store: "of this gateway")
-        }
         let callers = try await Self.bind(proxy, claim)
         let monitor = ProgramMonitor(
             boot: boot,
@@ -173,6 +166,18 @@ enum Assembly {
             try? await admin.run()
             _ = await proxy.shutDown(grace: .zero)
             throw error
+        }
+        do throws(StoreError) {
+            // When nothing can fail any more, that no record of a replica is left behind, and before anybody is served:
+            // what is killed is killed from the first request on.
+            try await kills.start()
+        } catch {
+            admin.stop()
+            try? await admin.run()
+            metricsServer?.stop()
+            try? await metricsServer?.run()
+            _ = await proxy.shutDown(grace: .zero)
+            throw CommandFailure(error, store: "of this gateway")
         }
         budget.report(wanted: settings.limits.connections, to: logger)
         return RunningGateway(

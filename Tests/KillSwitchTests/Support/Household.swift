@@ -115,6 +115,7 @@ struct Replica: Sendable {
 final class HeardFence: KillFence {
     private struct State {
         var fenced: [Epoch] = []
+        var streams: [KillStreams] = []
         var replaced: [AccountID] = []
         var until = BootInstant.distantPast
         var isStuck = false
@@ -123,6 +124,7 @@ final class HeardFence: KillFence {
 
     private let state = Mutex(State())
 
+    var streams: [KillStreams] { self.state.withLock { $0.streams } }
     var fenced: [Epoch] { self.state.withLock { $0.fenced } }
     var replaced: [AccountID] { self.state.withLock { $0.replaced } }
     /// Until when tokens may be put into requests.
@@ -148,7 +150,10 @@ final class HeardFence: KillFence {
             }
             if !isStuck { continuation.resume() }
         }
-        self.state.withLock { $0.fenced.append(epochs.last) }
+        self.state.withLock { state in
+            state.fenced.append(epochs.last)
+            state.streams.append(streams)
+        }
         return 0
     }
 
@@ -197,13 +202,33 @@ final class WilfulTokenStore: TokenStore {
     enum Mood: Sendable { case good, away, readOnly }
 
     private let store = MemoryTokenStore()
-    private let mood = Mutex(Mood.good)
+    private struct State {
+        var mood = Mood.good
+        var mute: RecordKey?
+        var spoiled: RecordKey?
+        var losesAnswer = false
+    }
 
-    func become(_ mood: Mood) { self.mood.withLock { $0 = mood } }
+    private let state = Mutex(State())
+
+    func become(_ mood: Mood) { self.state.withLock { $0.mood = mood } }
+
+    /// From now on nobody writes there.
+    func refuseWrites(at key: RecordKey) { self.state.withLock { $0.mute = key } }
+
+    /// Flips a bit of what is read there.
+    func spoil(_ key: RecordKey) { self.state.withLock { $0.spoiled = key } }
+
+    /// The next write stands, and looks as if it might not.
+    func loseNextAnswer() { self.state.withLock { $0.losesAnswer = true } }
 
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         try self.check(writes: false)
-        return try await self.store.read(key)
+        let isSpoiled = self.state.withLock { $0.spoiled == key }
+        guard let stored = try await self.store.read(key), isSpoiled else { return try await self.store.read(key) }
+        var bytes = stored.value.bytes
+        bytes[bytes.count / 2] ^= 1
+        return StoredRecord(version: stored.version, value: SealedBytes(bytes: bytes))
     }
 
     func write(
@@ -213,7 +238,13 @@ final class WilfulTokenStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try self.check(writes: true)
+        if self.state.withLock({ $0.mute == key }) { throw StoreError(.unwritable, "nobody writes here") }
         try await self.store.write(value, at: key, as: version, expecting: expecting)
+        let isLost = self.state.withLock { state in
+            defer { state.losesAnswer = false }
+            return state.losesAnswer
+        }
+        if isLost { throw StoreError(.unreachable, "the answer was lost") }
     }
 
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
@@ -229,7 +260,7 @@ final class WilfulTokenStore: TokenStore {
     func changes() -> AsyncStream<RecordKey> { self.store.changes() }
 
     private func check(writes: Bool) throws(StoreError) {
-        switch self.mood.withLock({ $0 }) {
+        switch self.state.withLock({ $0.mood }) {
         case .good: return
         case .readOnly where !writes: return
         case .readOnly: throw StoreError(.unwritable, "the store is read-only")

@@ -106,7 +106,8 @@ import Testing
 
     @Test(arguments: [
         ("", "invalid_request"),
-        ("grant_type=password", "unsupported_grant_type"),
+        ("grant_type=implicit", "unsupported_grant_type"),
+        ("grant_type=password", "invalid_request"),
         ("grant_type=refresh_token", "invalid_request"),
         ("grant_type=refresh_token&refresh_token=made-up", "invalid_grant"),
         ("grant_type=refresh_token&grant_type=refresh_token", "invalid_request"),

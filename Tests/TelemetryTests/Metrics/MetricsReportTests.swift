@@ -73,7 +73,7 @@ import TokenModel
             }
         }
         #expect(Set(described).count == described.count)
-        #expect(described.count == 11)
+        #expect(described.count == 14)
         #expect(!self.report.text.contains("nobody"))
     }
 }

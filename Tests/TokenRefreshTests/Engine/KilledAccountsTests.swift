@@ -1,3 +1,4 @@
+import Synchronization
 import TestKit
 import Testing
 import TokenModel
@@ -100,5 +101,38 @@ import TokenStorage
             #expect(try await self.house.record()?.grant != before)
             #expect(self.endpoint.minted == 2)
         }
+    }
+
+    @Test func `given a kill while a refresh is about to be sent, its refresh token stays here`() async throws {
+        try await self.house.put(.expired())
+        let kills = self.house.kills
+        let engines = EngineBox()
+        let endpoint = ScriptedTokenEndpoint(whileConnecting: {
+            engines.engine?.follow(kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
+        })
+        try await self.house.withReplica(endpoint) { replica in
+            engines.engine = replica.engine
+            #expect(await replica.ask().value == .error(.killed))
+        }
+        #expect(endpoint.spent.isEmpty)
+    }
+
+    @Test func `given killed tokens that an import writes over, they are written down to be revoked`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            self.kill(replica)
+            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            #expect(self.house.kills.takenAway == [alice])
+        }
+    }
+}
+
+/// An engine that is there later than who uses it.
+private final class EngineBox: Sendable {
+    private let box = Mutex<RefreshEngine?>(nil)
+    var engine: RefreshEngine? {
+        get { self.box.withLock { $0 } }
+        set { self.box.withLock { $0 = newValue } }
     }
 }
