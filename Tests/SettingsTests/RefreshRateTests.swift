@@ -23,7 +23,10 @@ import Testing
             "5:33: providers.acme.refresh_rate.per_second: must be between 1 and 100000"
         ),
         ("refresh_rate: { burst: 0 }", "5:28: providers.acme.refresh_rate.burst: must be between 1 and 1000000"),
-        ("refresh_rate: { burst: 1.5 }", "5:28: providers.acme.refresh_rate.burst: expected a whole number, found a number"),
+        (
+            "refresh_rate: { burst: 1.5 }",
+            "5:28: providers.acme.refresh_rate.burst: expected a whole number, found a number"
+        ),
         ("refresh_rate: 50", "5:19: providers.acme.refresh_rate: expected a mapping, found a number"),
         (
             "refresh_rate: { per_minute: 5 }",
