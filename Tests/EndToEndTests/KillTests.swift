@@ -59,6 +59,20 @@ import Testing
         #expect(try await second.curl("echo").contains("urn:martlet:error:killed"))
     }
 
+    @Test func `what came after a kill was lifted serves in a gateway that starts later, too`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let first = try await Gateway(mock, in: directory)
+        try await first.importGrant(from: mock)
+        #expect(try await first.martlet("kill", "--account", "alice", "--reason", "drill").exitCode == 0)
+        #expect(try await first.martlet("revive", "--account", "alice", "--reason", "over").exitCode == 0)
+        try await first.importGrant(from: mock)
+        #expect(try await first.statuses(1, "echo") == ["200": 1])
+
+        let second = try await Gateway(mock, in: directory)
+        #expect(try await second.statuses(1, "echo") == ["200": 1])
+    }
+
     @Test func `a refresh held at the provider during a kill brings nothing back, and its tokens are revoked`()
         async throws
     {

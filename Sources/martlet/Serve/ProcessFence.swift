@@ -4,7 +4,7 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenRefresh
 
-/// What a kill stops in this process: the refresh engine first, that it gives no dead pass any more, then the event loops.
+/// What a kill stops in this process: the event loops, then the refresh engine, that whoever waits there is told.
 ///
 /// The engine needs the kill switch, and the kill switch this: so this is made first, and given the others later.
 final class ProcessFence: KillFence {
@@ -21,8 +21,11 @@ final class ProcessFence: KillFence {
 
     func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
         guard let parts = self.parts.withLock({ $0 }) else { return 0 }
+        // The loops judge each pass themselves. Were they later, they would turn away what the engine announces as soon as
+        // a kill is lifted, and it is not announced twice.
+        let draining = await parts.proxy.fence(epochs, streams).draining
         parts.engine.follow(epochs)
-        return await parts.proxy.fence(epochs, streams).draining
+        return draining
     }
 
     func replaced(_ account: AccountID) async {
