@@ -13,8 +13,12 @@ let settings: [SwiftSetting] = [
     .strictMemorySafety(),
 ]
 
-func room(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func room(
+    _ name: String,
+    uses dependencies: [Target.Dependency] = [],
+    holding resources: [Resource] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
 func program(_ name: String, uses dependencies: [Target.Dependency]) -> Target {
@@ -113,7 +117,9 @@ let package = Package(
                 hummingbirdCore,
                 logging, nioCore,
                 nioExtras, nioPosix, serviceLifecycle,
-            ]
+            ],
+            // In the program itself: it is one file, wherever it runs.
+            holding: [.embedInCode("Dashboard/Pages")]
         ),
         program(
             "martlet",

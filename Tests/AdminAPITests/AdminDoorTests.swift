@@ -82,7 +82,7 @@ internal import TokenModel
         }
     }
 
-    @Test(arguments: ["/", "/v1", "/v2/accounts", "/v1/accounts/alice/secrets", "/v1/nothing"])
+    @Test(arguments: ["/v1", "/v2/accounts", "/v1/accounts/alice/secrets", "/v1/nothing"])
     func `an unknown path tells nothing without a token`(path: String) async throws {
         try await AdminFixture.run { admin in
             #expect(try await admin.caller.send(.GET, path, authorization: nil).status == 401)

@@ -36,13 +36,17 @@ final class AdminDoor: Sendable {
     /// - Parameter authorization: the request's `Authorization` field (RFC 6750 §2.1); several of them joined are none.
     /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
     func admit(_ authorization: String?) async throws(AdminError) {
-        let tokens = self.state.withLock { $0.tokens }
-        guard let presented = authorization.flatMap(Self.bearerToken), tokens.contain(presented) else {
-            try await self.refuse()
-        }
+        try await self.admit(presenting: authorization.flatMap(Self.bearerToken))
     }
 
-    private func refuse() async throws(AdminError) -> Never {
+    /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
+    func admit(presenting presented: Secret?) async throws(AdminError) {
+        let tokens = self.state.withLock { $0.tokens }
+        guard let presented, tokens.contain(presented) else { try await self.refuse() }
+    }
+
+    /// Turns somebody away, who waits for that as everybody does.
+    func refuse() async throws(AdminError) -> Never {
         let waiting: Int? = self.state.withLock { state in
             guard state.waiting < self.limits.refusalsWaiting else { return nil }
             state.waiting += 1

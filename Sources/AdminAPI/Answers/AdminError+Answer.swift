@@ -11,6 +11,7 @@ extension AdminError {
         switch self.code {
         case .unauthorized: .unauthorized
         case .tooManyAttempts: .tooManyRequests
+        case .forbidden: .forbidden
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
@@ -23,6 +24,7 @@ extension AdminError {
         switch self.code {
         case .unauthorized: "The admin token is missing or wrong"
         case .tooManyAttempts: "Too many attempts with a wrong token"
+        case .forbidden: "Not from there"
         case .notFound: "There is no such thing"
         case .methodNotAllowed: "The path does not take this method"
         case .invalidField: "The request is not as it should be"
@@ -38,7 +40,7 @@ extension AdminError {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
         case .tooManyAttempts, .storeLost: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .notFound, .invalidField, .conflict, .accountUnreadable: break
+        case .forbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
         }
         return fields
     }

@@ -7,6 +7,8 @@ struct AdminError: Error, Sendable {
     enum Code: String, Sendable, CaseIterable {
         case unauthorized = "admin_unauthorized"
         case tooManyAttempts = "too_many_attempts"
+        /// A browser says that a page from elsewhere sent it.
+        case forbidden = "admin_forbidden"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case invalidField = "invalid_field"
@@ -69,6 +71,8 @@ extension AdminError {
     static func methodNotAllowed(_ allowed: String) -> AdminError {
         AdminError(.methodNotAllowed, "the path takes \(allowed)", allowed: allowed)
     }
+
+    static func forbidden(_ message: String) -> AdminError { AdminError(.forbidden, message) }
 
     static func invalidField(_ field: String, _ message: String) -> AdminError {
         AdminError(.invalidField, message, field: field)

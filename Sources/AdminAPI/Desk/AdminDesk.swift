@@ -13,6 +13,8 @@ final class AdminDesk: Sendable {
     let monitor: any GatewayMonitor
     /// Lets operators in; `nil` where no tokens are asked for, and there is little to see.
     let door: AdminDoor?
+    /// Where there is a door.
+    let dashboard: Dashboard?
     let limits: AdminLimits
     private let logger: Logger
 
@@ -22,12 +24,14 @@ final class AdminDesk: Sendable {
         monitor: any GatewayMonitor,
         door: AdminDoor?,
         limits: AdminLimits,
+        timepiece: Timepiece = .system,
         logger: Logger
     ) {
         self.engine = engine
         self.kills = kills
         self.monitor = monitor
         self.door = door
+        self.dashboard = door.map { Dashboard($0, limits: limits, timepiece: timepiece, logger: logger) }
         self.limits = limits
         self.logger = logger
     }
@@ -44,11 +48,15 @@ final class AdminDesk: Sendable {
         var body = RequestBodyReader(request, on: connection)
         let answer: AdminAnswer
         do {
-            let route = try await self.admit(request)
-            if request.headers[.expect]?.lowercased() == "100-continue" {
-                try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+            if let shown = try await self.dashboard?.answer(request, &body) {
+                answer = shown
+            } else {
+                let route = try await self.admit(request)
+                if request.headers[.expect]?.lowercased() == "100-continue" {
+                    try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+                }
+                answer = try await self.answer(request.method, route, &body)
             }
-            answer = try await self.answer(request.method, route, &body)
         } catch let error as AdminError {
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = error.answer
@@ -60,8 +68,8 @@ final class AdminDesk: Sendable {
     /// What the request is about, if its sender may ask that.
     private func admit(_ request: Request) async throws(AdminError) -> AdminRoute {
         let route = AdminRoute(path: request.uri.path)
-        if let door = self.door {
-            if route?.isOpen != true { try await door.admit(request.headers[.authorization]) }
+        if let dashboard = self.dashboard {
+            if route?.isOpen != true { try await dashboard.admit(request.head) }
         } else if route?.isServedWithoutTokens != true {
             throw .noSuchPath
         }
@@ -99,7 +107,8 @@ final class AdminDesk: Sendable {
                     vitals,
                     self.engine.providerStatuses,
                     accounts,
-                    killed: self.kills.killedScopes
+                    killed: self.kills.killedScopes,
+                    lease: self.kills.leaseReading
                 )
             )
         case .accounts:

@@ -14,6 +14,8 @@ package struct AdminLimits: Sendable {
     package var idleTime: Duration
     /// How long requests under way may go on after a stop.
     package var stopGrace: Duration
+    /// Who may be signed in to the dashboard.
+    package var sessions: SessionLimits
 
     package init(
         body: Int = 1 << 20,
@@ -22,7 +24,8 @@ package struct AdminLimits: Sendable {
         refusalsWaiting: Int = 64,
         connections: Int = 512,
         idleTime: Duration = .seconds(30),
-        stopGrace: Duration = .seconds(30)
+        stopGrace: Duration = .seconds(30),
+        sessions: SessionLimits = SessionLimits()
     ) {
         self.body = body
         self.bodyTime = bodyTime
@@ -31,5 +34,6 @@ package struct AdminLimits: Sendable {
         self.connections = connections
         self.idleTime = idleTime
         self.stopGrace = stopGrace
+        self.sessions = sessions
     }
 }

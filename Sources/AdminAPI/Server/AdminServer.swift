@@ -5,11 +5,12 @@ package import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
+package import TokenModel
 package import TokenRefresh
 
 /// The control plane over HTTP, on a listener and an event loop of its own: a busy data path does not hold it up.
 ///
-/// ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:logger:)`` first, so that a busy port is known before anything else
+/// ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:timepiece:logger:)`` first, so that a busy port is known before anything else
 /// starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that was chosen where 0 was asked for.
@@ -48,6 +49,7 @@ package final class AdminServer: Service, Sendable {
     ///   - monitor: knows about the process what this room can't see.
     ///   - claim: whether an older gateway may listen there still.
     ///   - clock: what refusals are delayed by.
+    ///   - timepiece: what sessions of the dashboard end by.
     package static func listen(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -57,16 +59,25 @@ package final class AdminServer: Service, Sendable {
         claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         clock: any Clock<Duration> = ContinuousClock(),
+        timepiece: Timepiece = .system,
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let door = AdminDoor(tokens, limits: limits, clock: clock, logger: logger)
-        let desk = AdminDesk(engine: engine, kills: kills, monitor: monitor, door: door, limits: limits, logger: logger)
+        let desk = AdminDesk(
+            engine: engine,
+            kills: kills,
+            monitor: monitor,
+            door: door,
+            limits: limits,
+            timepiece: timepiece,
+            logger: logger
+        )
         return try await Self.listen(on: address, desk, as: .admin, claim, limits: limits, logger: logger)
     }
 
     /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
     ///
-    /// The parameters are those of ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:logger:)``.
+    /// The parameters are those of ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -147,12 +158,15 @@ package final class AdminServer: Service, Sendable {
         self.connections.stop()
     }
 
-    /// From now on only these tokens are let in: for a token file that was read again.
+    /// From now on only these tokens are let in: for a token file that was read again. Where they are others, operators
+    /// have to sign in to the dashboard anew.
     ///
     /// - Returns: whether they are others.
     @discardableResult
     package func replaceTokens(_ tokens: AdminTokens) -> Bool {
-        self.desk.door?.replaceTokens(tokens) ?? false
+        guard self.desk.door?.replaceTokens(tokens) == true else { return false }
+        self.desk.dashboard?.endSessions()
+        return true
     }
 
     private func serve() async {

@@ -35,9 +35,10 @@ struct AdminFixture: Sendable {
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
         clock: any Clock<Duration> = ContinuousClock(),
         minting: String? = nil,
+        timepiece: Timepiece = .system,
         _ body: @Sendable (AdminFixture) async throws -> Void
     ) async throws {
-        let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting)
+        let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting, timepiece: timepiece)
         try await withThrowingTaskGroup(of: Void.self) { services in
             services.addTask { await fixture.engine.run() }
             services.addTask { await fixture.kills.run() }
@@ -70,7 +71,8 @@ struct AdminFixture: Sendable {
         _ tokens: AdminTokens,
         _ limits: AdminLimits,
         _ clock: any Clock<Duration>,
-        minting: String?
+        minting: String?,
+        timepiece: Timepiece
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
         let store = WatchedStore()
@@ -110,6 +112,7 @@ struct AdminFixture: Sendable {
             tokens: tokens,
             limits: limits,
             clock: clock,
+            timepiece: timepiece,
             logger: logs.logger
         )
         return AdminFixture(
