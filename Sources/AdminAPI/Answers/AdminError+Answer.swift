@@ -15,7 +15,7 @@ extension AdminError {
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
         case .conflict: .conflict
-        case .accountUnreadable, .storeLost: .serviceUnavailable
+        case .accountUnreadable, .storeLost, .auditUnavailable: .serviceUnavailable
         }
     }
 
@@ -29,6 +29,7 @@ extension AdminError {
         case .conflict: "The request does not go with what is there"
         case .accountUnreadable: "The account's stored record does not open"
         case .storeLost: "The token store is out of reach"
+        case .auditUnavailable: "The audit log can't be written, so nothing was changed"
         }
     }
 
@@ -36,7 +37,7 @@ extension AdminError {
         var fields: HTTPFields = [:]
         switch self.code {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
-        case .tooManyAttempts, .storeLost: fields[.retryAfter] = "1"
+        case .tooManyAttempts, .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
         case .notFound, .invalidField, .conflict, .accountUnreadable: break
         }
