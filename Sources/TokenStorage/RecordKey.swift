@@ -16,6 +16,9 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// What came of a kill, once it is complete.
     package static func killEnd(_ number: UInt64) -> RecordKey { .numbered(.killEnds, number) }
 
+    /// A record of the audit log.
+    package static func audit(_ number: UInt64) -> RecordKey { .numbered(.audit, number) }
+
     /// A running replica.
     package static func replica(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.replicas.rawValue + id) }
 
@@ -63,6 +66,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package static let accounts = Prefix(rawValue: "accounts/")
         package static let kills = Prefix(rawValue: "kills/")
         package static let killEnds = Prefix(rawValue: "kill-ends/")
+        package static let audit = Prefix(rawValue: "audit/")
         package static let replicas = Prefix(rawValue: "replicas/")
         package static let revocations = Prefix(rawValue: "revocations/")
 
