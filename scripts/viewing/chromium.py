@@ -15,26 +15,36 @@ SECONDS = 20
 
 
 class Page:
-    """One tab. `problems` has what its console complained of: errors, violations of the policy, failed loads."""
+    """One tab, which hears what its console complains of: errors, violations of the policy, failed loads."""
 
-    def __init__(self, browser, session):
-        self.browser, self.session, self.problems = browser, session, []
+    def __init__(self, browser, session, context):
+        self.browser, self.session, self.context, self.heard, self.expected = browser, session, context, [], []
+
+    def listen(self):
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
     def call(self, method, **params):
         return self.browser.call(method, params, self.session)
 
-    def heard(self, method, params):
+    def expect(self, *words):
+        """A complaint with all of these in it is none."""
+        self.expected.append(words)
+
+    @property
+    def problems(self):
+        return [one for one in self.heard if not any(all(word in one for word in words) for words in self.expected)]
+
+    def take(self, method, params):
         match method:
             case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
                 entry = params["entry"]
-                self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".strip())
+                self.heard.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".strip())
             case "Runtime.exceptionThrown":
                 details = params["exceptionDetails"]
-                self.problems.append(details.get("exception", {}).get("description", details["text"]))
+                self.heard.append(details.get("exception", {}).get("description", details["text"]))
             case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning", "assert"):
-                self.problems.append(str([one.get("value") for one in params["args"]]))
+                self.heard.append(str([one.get("value") for one in params["args"]]))
 
     def size(self, width, height=900, scale=1):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 600)
@@ -76,9 +86,9 @@ class Page:
     def enter(self):
         self.press("Enter", text="\r")
 
-    def screenshot(self, path):
-        """The whole page, however long."""
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    def screenshot(self, path, whole=True):
+        """The whole page, however long, or what stands in the window."""
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(shot["data"]))
 
 
@@ -101,13 +111,13 @@ class Chromium:
         os.close(answers)
         self.last, self.rest, self.pages = 0, b"", {}
 
-    def page(self):
-        context = self.call("Target.createBrowserContext")["browserContextId"]
+    def page(self, beside=None):
+        """A new tab, with cookies and storage of its own, or with those of another."""
+        context = beside.context if beside else self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        page = Page.__new__(Page)
-        self.pages[session] = page
-        page.__init__(self, session)
+        page = self.pages[session] = Page(self, session, context)
+        page.listen()
         return page
 
     def call(self, method, params=None, session=None):
@@ -124,8 +134,8 @@ class Chromium:
                     raise Failed(f"{method}: {answer['error']['message']}")
                 return answer["result"]
             page = self.pages.get(answer.get("sessionId"))
-            if page and "method" in answer and hasattr(page, "problems"):
-                page.heard(answer["method"], answer["params"])
+            if page and "method" in answer:
+                page.take(answer["method"], answer["params"])
 
     def receive(self, deadline, what):
         while b"\0" not in self.rest:

@@ -61,7 +61,7 @@ struct BrowserRequest {
     /// Without `Max-Age`: it goes with the browser. Without `Secure`, which some browsers don't take over `http://`,
     /// all that there is here.
     func cookie(for ticket: SessionBook.Ticket?) -> String {
-        let id = ticket?.id.text ?? ""
+        let id = ticket?.id.unredactedText ?? ""
         return "\(self.cookieName)=\(id); Path=/; HttpOnly; SameSite=Strict\(ticket == nil ? "; Max-Age=0" : "")"
     }
 
@@ -71,8 +71,8 @@ struct BrowserRequest {
 }
 
 extension Secret {
-    /// For the browser that the session is.
-    var text: String {
+    /// For the browser that is given it.
+    var unredactedText: String {
         self.withUnredacted { bytes in String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self) }
     }
 }

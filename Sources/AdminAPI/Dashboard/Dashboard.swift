@@ -68,7 +68,7 @@ final class Dashboard: Sendable {
         let ticket = SessionBook.Ticket.random()
         self.sessions.withLock { $0.begin(ticket, at: self.timepiece.now.boot) }
         self.logger.info("an operator has signed in to the dashboard")
-        return self.answer(SessionAnswer(key: ticket.key.text), cookie: browser.cookie(for: ticket))
+        return self.answer(SessionAnswer(key: ticket.key.unredactedText), cookie: browser.cookie(for: ticket))
     }
 
     private func signOut(_ browser: BrowserRequest) async throws(AdminError) -> AdminAnswer {

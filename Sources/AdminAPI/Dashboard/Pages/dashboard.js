@@ -12,7 +12,7 @@ let skew = 0;               // the gateway's clock is ahead of ours by so much
 let polling = 0;            // the timer, or that a look is under way
 let outages = 0;            // looks in a row without an answer
 let chosenState = null;     // only accounts in it are shown
-let killsListedAt = 0;
+let listed = { held: null, at: 0 }; // when all kills were read, and what was killed then
 let reviving = null;
 
 const now = () => Date.now() + skew;
@@ -92,6 +92,7 @@ $("sign-out").addEventListener("click", async () => {
 async function look() {
   clearTimeout(polling);
   polling = -1;
+  const begun = Date.now();
   try {
     await Promise.all([
       learn("status", async () => {
@@ -104,11 +105,12 @@ async function look() {
     await learn("kills", readKills);
     outages = known.status.fault && !(known.status.fault instanceof Refusal) ? outages + 1 : 0;
   } catch {
-    return showSignIn("Your session has ended. Sign in again.");
+    if (polling === -1) showSignIn("Your session has ended. Sign in again.");
+    return;
   }
   if (polling !== -1) return; // Signed out meanwhile.
   show();
-  polling = document.hidden ? 0 : setTimeout(look, outages ? Math.min(outages * 1000, 5000) : isHot() ? POLL_KILL : POLL);
+  polling = document.hidden ? 0 : setTimeout(look, outages ? Math.min(outages * 1000, 5000) : Math.max(isHot() ? POLL_KILL : POLL, 2 * (Date.now() - begun)));
 }
 
 /// Keeps what was known before where nothing new can be had; throws where the session has ended.
@@ -121,20 +123,15 @@ async function learn(name, read) {
   }
 }
 
-/// All kills now and then and when something was killed or revived; else only those that go on.
+/// All kills now and then, and when something was killed or revived; else only those that go on.
 async function readKills() {
-  const before = known.kills.data;
   const held = JSON.stringify(known.status.data?.killed);
-  const isDue = !before || held !== known.kills.held || Date.now() - killsListedAt > 30_000;
-  if (isDue) {
+  if (!known.kills.data || held !== listed.held || Date.now() - listed.at > 30_000) {
     const { kills } = await ask("GET", "/v1/kills");
-    killsListedAt = Date.now();
-    queueMicrotask(() => { known.kills.held = held; });
+    listed = { held, at: Date.now() };
     return kills;
   }
-  const fresh = await Promise.all(before.map(kill => isOpen(kill) ? ask("GET", `/v1/kills/${encodeURIComponent(kill.id)}`) : kill));
-  queueMicrotask(() => { known.kills.held = held; });
-  return fresh;
+  return Promise.all(known.kills.data.map(kill => isOpen(kill) ? ask("GET", `/v1/kills/${encodeURIComponent(kill.id)}`) : kill));
 }
 
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
@@ -445,7 +442,7 @@ function fillAccount(row, account) {
   put(slot(row, "trouble"), [account.configured ? "" : "not configured any more", account.last_error ? spoken(account.last_error) : ""].filter(Boolean).join("; "));
   put(slot(row, "provider"), account.provider);
   pill(slot(row, "state"), account.state);
-  if (account.expires_at && account.state !== "killed") countTo(slot(row, "ends"), account.expires_at, "in ", "has ended");
+  if (account.expires_at && account.state !== "killed") countTo(slot(row, "ends"), account.expires_at, "ends in ", "has ended");
   else countTo(slot(row, "ends"), null);
   const button = slot(row, "kill");
   button.hidden = account.state === "killed";
@@ -464,14 +461,15 @@ function showReplicas() {
   const section = $("replica-list").closest("section");
   put(section.querySelector(".source-fault"), fault && !known.status.fault ? sentence(fault.message) : "");
   const last = Math.max(0, ...(data ?? []).map(replica => replica.acknowledged), ...(known.kills.data ?? []).map(kill => kill.epoch));
-  list($("replica-list"), data ?? [], "row", replica => replica.boot, (row, replica) => {
+  const replicas = (data ?? []).toSorted((one, other) => other.this - one.this || one.name.localeCompare(other.name));
+  list($("replica-list"), replicas, "row", replica => replica.boot, (row, replica) => {
     const isBehind = replica.acknowledged < last;
     put(slot(row, "name"), replica.name);
     put(slot(row, "tag"), replica.this ? "this one" : `boot ${replica.boot.slice(0, 8)}`);
     pill(slot(row, "state"), replica.expelled ? "bad" : isBehind ? "pending" : "answering",
       replica.expelled ? "expelled" : isBehind ? "behind" : "up to date");
     if (!replica.this) {
-      put(slot(row, "detail"), `Lease of ${lengthText(replica.lease_ms)}, ${isBehind ? `stopped up to kill log entry ${replica.acknowledged} of ${last}` : "counted by its own clock"}`);
+      put(slot(row, "detail"), `Lease of ${replica.lease_ms / 1000} s, ${isBehind ? `stopped up to kill log entry ${replica.acknowledged} of ${last}` : "counted by its own clock"}`);
     }
     row.classList.toggle("has-gauge", replica.this);
     row.classList.toggle("is-this", replica.this);
@@ -570,7 +568,7 @@ killForm.addEventListener("submit", async event => {
     killForm.reset();
     $("scope-name").placeholder = "";
     known.kills.data = [kill, ...(known.kills.data ?? []).filter(one => one.id !== kill.id)];
-    killsListedAt = 0;
+    listed.at = 0;
     goToVerdict();
   } catch (error) {
     put($("kill-fault"), error instanceof Refusal
