@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Audit
 internal import NIOHTTP1
 internal import Synchronization
 internal import TestKit
@@ -37,6 +38,37 @@ internal import Testing
             }
             // None is let try faster than four a second on each connection.
             #expect(attempts.withLock { $0 } < 64 * 4 * 30)
+        }
+    }
+
+    @Test func `more connections hardly try more tokens, and fill neither the log nor the audit log`() async throws {
+        try await AdminFixture.run(limits: AdminLimits()) { admin in
+            let attempts = Mutex(0)
+            try await withThrowingTaskGroup(of: Void.self) { attackers in
+                for _ in 0..<160 {
+                    attackers.addTask {
+                        while !Task.isCancelled {
+                            let answer = try? await admin.caller.send(
+                                .GET,
+                                "/v1/accounts",
+                                authorization: "Bearer wrong-canary"
+                            )
+                            if answer != nil { attempts.withLock { $0 += 1 } }
+                        }
+                    }
+                }
+                // How many they are in how long says nothing of when that begins.
+                try await eventually("many attempts", limit: .seconds(30)) { attempts.withLock { $0 } > 500 }
+                let begin = ContinuousClock().now
+                try await eventually("as many again", limit: .seconds(30)) { attempts.withLock { $0 } > 1_500 }
+                // 64 are let try four times a second, the others once.
+                #expect(begin.duration(to: ContinuousClock().now) > .seconds(2))
+                attackers.cancelAll()
+                for try await _ in attackers {}
+            }
+            #expect(admin.logs.lines.count { $0.contains("is somebody trying them out?") } == 1)
+            let records = try await admin.audit.log.lastNumber()
+            #expect(records <= 1)
         }
     }
 
