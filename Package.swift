@@ -206,7 +206,9 @@ let package = Package(
         ),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["TestKit", "martlet", "martlet-mock", crypto],
+            dependencies: [
+                "TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", "martlet", "martlet-mock", crypto,
+            ],
             swiftSettings: settings
         ),
     ]

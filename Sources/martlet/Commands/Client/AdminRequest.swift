@@ -102,6 +102,18 @@ package struct AdminRequest: Sendable {
         )
     }
 
+    /// The same for who waits less, or longer.
+    package func within(_ patience: Duration) -> AdminRequest {
+        AdminRequest(
+            self.method,
+            self.path,
+            self.attempt,
+            body: self.body,
+            patience: patience,
+            needsToken: self.needsToken
+        )
+    }
+
     /// `name` as one segment of a path: all but unreserved characters percent-encoded (RFC 3986 §2.3).
     private static func encoded(_ name: String) -> String {
         name.utf8.map { byte in
