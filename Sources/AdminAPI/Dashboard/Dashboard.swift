@@ -38,7 +38,7 @@ final class Dashboard: Sendable {
     /// Whether a token is presented, or what is to pass for one, with the request or to sign in.
     static func presentsToken(_ request: Request) -> Bool {
         request.headers[.authorization] != nil
-            || request.method == .post && DashboardPath(rawValue: request.uri.path) == .session
+            || request.method == .post && DashboardPath(of: request.head) == .session
     }
 
     /// Ends all sessions: who has signed in with a token that is none any more has to sign in anew.
@@ -49,7 +49,7 @@ final class Dashboard: Sendable {
     /// - Returns: `nil` where the path is none of the dashboard's.
     @concurrent
     func answer(_ request: Request, _ body: inout RequestBodyReader) async throws -> AdminAnswer? {
-        guard let path = DashboardPath(rawValue: request.uri.path) else { return nil }
+        guard let path = DashboardPath(of: request.head) else { return nil }
         guard path.methods.contains(request.method) else {
             throw AdminError.methodNotAllowed(path.methods.map(\.rawValue).joined(separator: ", "))
         }

@@ -9,6 +9,13 @@ enum DashboardPath: String, Sendable, CaseIterable {
     /// Where operators sign in (`POST`) and out (`DELETE`).
     case session = "/session"
 
+    /// - Parameter request: what it asks for is taken as it stands in its head: a path with odd bytes must not be read as
+    ///   another that has none.
+    init?(of request: HTTPRequest) {
+        guard let path = request.path?.prefix(while: { $0 != "?" }) else { return nil }
+        self.init(rawValue: String(path))
+    }
+
     var methods: [HTTPRequest.Method] {
         switch self {
         case .page, .style, .script, .emblem: [.get, .head]
