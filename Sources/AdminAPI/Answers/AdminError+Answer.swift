@@ -16,7 +16,7 @@ extension AdminError {
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
         case .conflict: .conflict
-        case .accountUnreadable, .storeLost: .serviceUnavailable
+        case .accountUnreadable, .storeLost, .auditUnavailable: .serviceUnavailable
         }
     }
 
@@ -31,6 +31,7 @@ extension AdminError {
         case .conflict: "The request does not go with what is there"
         case .accountUnreadable: "The account's stored record does not open"
         case .storeLost: "The token store is out of reach"
+        case .auditUnavailable: "The audit log can't be written, so nothing was changed"
         }
     }
 
@@ -38,7 +39,7 @@ extension AdminError {
         var fields: HTTPFields = [:]
         switch self.code {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
-        case .tooManyAttempts, .storeLost: fields[.retryAfter] = "1"
+        case .tooManyAttempts, .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
         case .forbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
         }

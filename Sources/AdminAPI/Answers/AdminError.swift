@@ -1,6 +1,8 @@
+internal import Audit
 internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 
 /// Why a request to the admin API is not done. Equal when the codes are equal.
 struct AdminError: Error, Sendable {
@@ -18,6 +20,8 @@ struct AdminError: Error, Sendable {
         case accountUnreadable = "account_unreadable"
         /// The store is out of reach or can't be written.
         case storeLost = "store_lost"
+        /// A change that can't be recorded is not made.
+        case auditUnavailable = "audit_unavailable"
     }
 
     let code: Code
@@ -43,6 +47,11 @@ struct AdminError: Error, Sendable {
         self.account = account
         self.allowed = allowed
     }
+}
+
+extension AdminError {
+    /// Who asked was not let in.
+    var isRefusal: Bool { self.code == .unauthorized || self.code == .tooManyAttempts }
 }
 
 extension AdminError: Equatable {
@@ -76,6 +85,16 @@ extension AdminError {
 
     static func invalidField(_ field: String, _ message: String) -> AdminError {
         AdminError(.invalidField, message, field: field)
+    }
+
+    /// What could not be read of the audit log.
+    init(_ cause: StoreError) {
+        self = .init(.storeLost, "the audit log can't be read: \(cause.message)")
+    }
+
+    /// What could not be recorded, and so was not done.
+    init(_ cause: AuditError) {
+        self = .init(.auditUnavailable, cause.message)
     }
 
     /// What the kill switch could not do.

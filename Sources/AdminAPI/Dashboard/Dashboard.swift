@@ -35,6 +35,12 @@ final class Dashboard: Sendable {
         guard let ticket = browser.ticket, self.admits(ticket) else { try await self.door.refuse() }
     }
 
+    /// Whether a token is presented, or what is to pass for one, with the request or to sign in.
+    static func presentsToken(_ request: Request) -> Bool {
+        request.headers[.authorization] != nil
+            || request.method == .post && DashboardPath(rawValue: request.uri.path) == .session
+    }
+
     /// Ends all sessions: who has signed in with a token that is none any more has to sign in anew.
     func endSessions() {
         self.sessions.withLock { $0.endAll() }

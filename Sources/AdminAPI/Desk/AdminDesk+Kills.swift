@@ -1,29 +1,42 @@
+internal import Audit
 internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
 
 /// What operators do with the kill switch.
 extension AdminDesk {
-    func kill(_ request: KillRequest) async throws(AdminError) -> KillReport {
+    /// Goes ahead whether it can be recorded or not, and does not wait for that.
+    func kill(
+        _ request: KillRequest,
+        by actor: AuditActor
+    ) async throws(AdminError) -> (report: KillReport, isAudited: Bool) {
         try await self.check(request.scope)
-        do throws(KillSwitchError) {
-            return try await self.kills.kill(
-                request.scope,
-                reason: request.reason,
-                streams: request.streams,
-                wait: request.wait
-            )
-        } catch {
-            throw AdminError(error)
+        return try await self.auditedRegardless(.kill, request.scope, request.reason, by: actor) {
+            () async throws(AdminError) in
+            do throws(KillSwitchError) {
+                return try await self.kills.kill(
+                    request.scope,
+                    reason: request.reason,
+                    streams: request.streams,
+                    wait: request.wait
+                )
+            } catch {
+                throw AdminError(error)
+            }
         }
     }
 
     /// - Returns: what is still killed.
-    func revive(_ request: RevivalRequest) async throws(AdminError) -> Set<KillScope> {
-        do throws(KillSwitchError) {
-            try await self.kills.revive(request.scope, reason: request.reason)
-        } catch {
-            throw AdminError(error)
+    func revive(_ request: RevivalRequest, by actor: AuditActor) async throws(AdminError) -> Set<KillScope> {
+        // What is killed may have gone from the configuration since.
+        if !self.kills.killedScopes.contains(request.scope) { try await self.check(request.scope) }
+        try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
+            () async throws(AdminError) in
+            do throws(KillSwitchError) {
+                try await self.kills.revive(request.scope, reason: request.reason)
+            } catch {
+                throw AdminError(error)
+            }
         }
         return self.kills.killedScopes
     }

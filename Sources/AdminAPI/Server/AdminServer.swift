@@ -1,3 +1,4 @@
+package import Audit
 internal import HummingbirdCore
 package import KillSwitch
 package import Listening
@@ -10,7 +11,8 @@ package import TokenRefresh
 
 /// The control plane over HTTP, on a listener and an event loop of its own: a busy data path does not hold it up.
 ///
-/// ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:timepiece:logger:)`` first, so that a busy port is known before anything else
+/// ``listen(on:engine:kills:audit:monitor:tokens:claim:limits:clock:timepiece:logger:)``
+/// first, so that a busy port is known before anything else
 /// starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that was chosen where 0 was asked for.
@@ -46,6 +48,7 @@ package final class AdminServer: Service, Sendable {
     /// - Parameters:
     ///   - engine: what the accounts are read from and changed through; it must run for a refresh to end.
     ///   - kills: what tokens are killed and revived by; it must run for a kill to be completed.
+    ///   - audit: where changes are recorded; it must run for wrong tokens to be.
     ///   - monitor: knows about the process what this room can't see.
     ///   - claim: whether an older gateway may listen there still.
     ///   - clock: what refusals are delayed by.
@@ -54,6 +57,7 @@ package final class AdminServer: Service, Sendable {
         on address: AdminAddress,
         engine: RefreshEngine,
         kills: KillSwitch,
+        audit: AuditTrail,
         monitor: any GatewayMonitor,
         tokens: AdminTokens,
         claim: PortClaim = .first,
@@ -66,6 +70,7 @@ package final class AdminServer: Service, Sendable {
         let desk = AdminDesk(
             engine: engine,
             kills: kills,
+            audit: audit,
             monitor: monitor,
             door: door,
             limits: limits,
@@ -77,7 +82,7 @@ package final class AdminServer: Service, Sendable {
 
     /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
     ///
-    /// The parameters are those of ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:timepiece:logger:)``.
+    /// The parameters are those of ``listen(on:engine:kills:audit:monitor:tokens:claim:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -87,7 +92,15 @@ package final class AdminServer: Service, Sendable {
         limits: AdminLimits = AdminLimits(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
-        let desk = AdminDesk(engine: engine, kills: kills, monitor: monitor, door: nil, limits: limits, logger: logger)
+        let desk = AdminDesk(
+            engine: engine,
+            kills: kills,
+            audit: nil,
+            monitor: monitor,
+            door: nil,
+            limits: limits,
+            logger: logger
+        )
         return try await Self.listen(on: address, desk, as: .metrics, claim, limits: limits, logger: logger)
     }
 
