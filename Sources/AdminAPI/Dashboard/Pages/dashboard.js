@@ -4,10 +4,11 @@ const POLL = 2000;          // between two looks
 const POLL_KILL = 400;      // while a kill is pending, or tokens wait to be revoked
 const PATIENCE = 8000;      // for one answer
 const ROWS = 200;           // accounts shown at once
+const RECORDS = 40;         // of the audit log; a change has two of them
 
 // MARK: What is known, each with when it was last said and what was wrong since
 
-const known = { status: {}, replicas: {}, kills: {} };
+const known = { status: {}, replicas: {}, kills: {}, audit: {} };
 let skew = 0;               // the gateway's clock is ahead of ours by so much
 let polling = 0;            // the timer, or that a look is under way
 let outages = 0;            // looks in a row without an answer
@@ -103,6 +104,7 @@ async function look() {
       learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
     ]);
     await learn("kills", readKills);
+    await learn("audit", readAudit);
     outages = known.status.fault && !(known.status.fault instanceof Refusal) ? outages + 1 : 0;
   } catch {
     if (polling === -1) showSignIn("Your session has ended. Sign in again.");
@@ -132,6 +134,14 @@ async function readKills() {
     return kills;
   }
   return Promise.all(known.kills.data.map(kill => isOpen(kill) ? ask("GET", `/v1/kills/${encodeURIComponent(kill.id)}`) : kill));
+}
+
+/// The last records, where there are others than before.
+async function readAudit() {
+  const { last } = await ask("GET", `/v1/audit?after=${Number.MAX_SAFE_INTEGER}&limit=1`);
+  if (last === known.audit.data?.last) return known.audit.data;
+  const { audit } = await ask("GET", `/v1/audit?after=${Math.max(0, last - RECORDS)}&limit=${RECORDS}`);
+  return { last, records: audit };
 }
 
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
@@ -189,6 +199,12 @@ const STATES = {
 const WITNESS = {
   acknowledged: ["✓", "has stopped"], gone: ["✓", "has ended"], lease_expired: ["✓", "was silent for longer than its lease"],
   pending: ["", "has not said so yet"],
+};
+
+const DEEDS = {
+  import: "imported tokens", adopt: "adopted tokens", refresh: "refreshed", remove: "removed tokens", kill: "killed", revive: "revived",
+  reload: "read the configuration again", takeover: "took over the addresses", rekey: "sealed the store anew",
+  forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens",
 };
 
 const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable"];
@@ -270,6 +286,7 @@ function show() {
   showReplicas();
   showProviders();
   showGateway();
+  showChanges();
   showSwitch();
   tick();
 }
@@ -510,6 +527,24 @@ function showGateway() {
     if (one.word) pill(slot(row, "state"), one.isGood ? "answering" : "refuses_client", one.word);
     put(slot(row, "detail"), one.detail);
     row.querySelector(".detail").hidden = !one.detail;
+  });
+}
+
+function showChanges() {
+  const { data, fault } = known.audit;
+  put($("changes-list").parentElement.querySelector(".source-fault"), fault && !known.status.fault ? sentence(fault.message) : "");
+  const records = data?.records ?? [];
+  const ends = new Map(records.filter(record => record.of).map(record => [record.of, record]));
+  const begun = records.filter(record => !record.of).toReversed().slice(0, RECORDS / 2);
+  $("changes-list").closest("section").hidden = !begun.length && !fault;
+  list($("changes-list"), begun, "change", record => String(record.number), (row, record) => {
+    const end = ends.get(record.number) ?? record;
+    const word = end.unreadable ? "unreadable" : end.outcome ?? "no outcome yet";
+    put(slot(row, "deed"), record.unreadable ? `Record ${record.number} does not open` : sentence(DEEDS[record.action] ?? spoken(record.action)).slice(0, -1));
+    put(slot(row, "scope"), record.scope ? scopeText(record.scope) : "");
+    pill(slot(row, "outcome"), word === "done" ? "complete" : STATES[word] ? word : "refused", spoken(word));
+    put(slot(row, "reason"), [record.reason ? `“${record.reason}”` : "", end.detail ?? ""].filter(Boolean).join(" · "));
+    put(slot(row, "from"), record.unreadable ? "" : `${agoText(record.time)} · ${record.from ?? record.actor} · ${record.replica}`);
   });
 }
 
