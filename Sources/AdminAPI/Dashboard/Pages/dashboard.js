@@ -207,6 +207,13 @@ const DEEDS = {
   forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens",
 };
 
+/// Why a kill is not complete, by how far the store has taken it.
+const UNKEPT = {
+  reachable: "Not complete: a replica that has not stopped may still send one of these tokens.",
+  unreachable: "Not complete, and not known to stand in the store, which can’t be reached. This replica has stopped; another stops when it could not read the store for its lease.",
+  unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it.",
+};
+
 const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable"];
 
 // MARK: Putting things on the page
@@ -322,12 +329,14 @@ function showVerdict() {
   const { status, kills } = { status: known.status.data, kills: known.kills.data ?? [] };
   const pending = kills.filter(kill => kill.state === "pending");
   const held = status.killed.map(scopeText);
+  // Those that the store has not taken are pending, also while there is no report of them.
+  const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
   const troubled = status.accounts.filter(account => ["warn", "bad"].includes(STATES[account.state])).length;
   let [kind, text, note] = ["good", "Tokens are in use", `${plural(status.accounts.length, "account")}, nothing is killed` + (troubled ? `; ${troubled} in trouble` : "")];
-  if (pending.length) {
+  if (going.size) {
     const missing = pending.flatMap(kill => kill.replicas.filter(one => one.state === "pending").map(one => one.name));
     kind = "pending";
-    text = `The kill of ${pending.map(kill => scopeText(kill.scope)).join(", ")} is pending`;
+    text = `The kill of ${[...going].join(", ")} is pending`;
     note = missing.length ? `Not every replica has stopped: ${missing.join(", ")} may still send these tokens.` : "Not every replica has stopped yet.";
   } else if (held.length) {
     kind = "killed";
@@ -342,7 +351,7 @@ function showVerdict() {
   put($("verdict-text"), text);
   put($("verdict-note"), note);
   announce(`${text}. ${note}`);
-  document.title = `${pending.length ? "Pending: " : held.length ? "Killed: " : ""}${held.length ? held.join(", ") + " · " : ""}Martlet ${status.replica.name}`;
+  document.title = `${going.size ? "Pending: " : held.length ? "Killed: " : ""}${held.length ? held.join(", ") + " · " : ""}Martlet ${status.replica.name}`;
 }
 
 function showKills() {
@@ -374,7 +383,7 @@ function fillKill(card, { kill, holds }) {
   revive.setAttribute("aria-label", `Revive ${scopeText(kill.scope)}`);
   card.querySelector(".card-body").hidden = !kill.id;
   put(slot(card, "promise"), isPending
-    ? "Not complete: a replica that has not stopped may still send one of these tokens."
+    ? UNKEPT[kill.store] ?? UNKEPT.reachable
     : kill.id ? "No replica sends any of these tokens, and none ever will." : "Its report can’t be read just now.");
   if (!kill.id) return put(slot(card, "facts"), "");
   put(slot(card, "facts"), factsOf(kill));
@@ -483,9 +492,12 @@ function showReplicas() {
     const isBehind = replica.acknowledged < last;
     put(slot(row, "name"), replica.name);
     put(slot(row, "tag"), replica.this ? "this one" : `boot ${replica.boot.slice(0, 8)}`);
-    pill(slot(row, "state"), replica.expelled ? "bad" : isBehind ? "pending" : "answering",
-      replica.expelled ? "expelled" : isBehind ? "behind" : "up to date");
-    if (!replica.this) {
+    const isUnreadable = replica.readable === false;
+    pill(slot(row, "state"), replica.expelled || isUnreadable ? "unreadable" : isBehind ? "pending" : "answering",
+      isUnreadable ? "unreadable" : replica.expelled ? "expelled" : isBehind ? "behind" : "up to date");
+    if (isUnreadable) {
+      put(slot(row, "detail"), "Its record does not open: a kill waits for it until it does, or is forgotten");
+    } else if (!replica.this) {
       put(slot(row, "detail"), `Lease of ${replica.lease_ms / 1000} s, ${isBehind ? `stopped up to kill log entry ${replica.acknowledged} of ${last}` : "counted by its own clock"}`);
     }
     row.classList.toggle("has-gauge", replica.this);
