@@ -122,6 +122,8 @@ def visit(house, browser, pictures):
     visit.check("the API says the same", house.get("/v1/status")["killed"], [])
     page.evaluate("document.querySelector('#past-list summary').click()")
     visit.has("the past kill tells the fate of each token", "document.querySelectorAll('#past-list .fates li').length === 2")
+    visit.has("the changes are listed with their reasons", "['Killed', 'crm-sync', 'laptop stolen', 'Revived', 'laptop replaced', '127.0.0.1']"
+              ".every(word => document.querySelector('#changes-list').textContent.includes(word))")
     visit.picture("revived")
 
     strangers(visit, browser)

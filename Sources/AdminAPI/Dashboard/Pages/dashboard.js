@@ -4,10 +4,11 @@ const POLL = 2000;          // between two looks
 const POLL_KILL = 400;      // while a kill is pending, or tokens wait to be revoked
 const PATIENCE = 8000;      // for one answer
 const ROWS = 200;           // accounts shown at once
+const RECORDS = 40;         // of the audit log; a change has two of them
 
 // MARK: What is known, each with when it was last said and what was wrong since
 
-const known = { status: {}, replicas: {}, kills: {} };
+const known = { status: {}, replicas: {}, kills: {}, audit: {} };
 let skew = 0;               // the gateway's clock is ahead of ours by so much
 let polling = 0;            // the timer, or that a look is under way
 let outages = 0;            // looks in a row without an answer
@@ -103,6 +104,7 @@ async function look() {
       learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
     ]);
     await learn("kills", readKills);
+    await learn("audit", readAudit);
     outages = known.status.fault && !(known.status.fault instanceof Refusal) ? outages + 1 : 0;
   } catch {
     if (polling === -1) showSignIn("Your session has ended. Sign in again.");
@@ -132,6 +134,14 @@ async function readKills() {
     return kills;
   }
   return Promise.all(known.kills.data.map(kill => isOpen(kill) ? ask("GET", `/v1/kills/${encodeURIComponent(kill.id)}`) : kill));
+}
+
+/// The last records, where there are others than before.
+async function readAudit() {
+  const { last } = await ask("GET", `/v1/audit?after=${Number.MAX_SAFE_INTEGER}&limit=1`);
+  if (last === known.audit.data?.last) return known.audit.data;
+  const { audit } = await ask("GET", `/v1/audit?after=${Math.max(0, last - RECORDS)}&limit=${RECORDS}`);
+  return { last, records: audit };
 }
 
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
@@ -189,6 +199,19 @@ const STATES = {
 const WITNESS = {
   acknowledged: ["✓", "has stopped"], gone: ["✓", "has ended"], lease_expired: ["✓", "was silent for longer than its lease"],
   pending: ["", "has not said so yet"],
+};
+
+const DEEDS = {
+  import: "imported tokens", adopt: "adopted tokens", refresh: "refreshed", remove: "removed tokens", kill: "killed", revive: "revived",
+  reload: "read the configuration again", takeover: "took over the addresses", rekey: "sealed the store anew",
+  forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens",
+};
+
+/// Why a kill is not complete, by how far the store has taken it.
+const UNKEPT = {
+  reachable: "Not complete: a replica that has not stopped may still send one of these tokens.",
+  unreachable: "Not complete, and not known to stand in the store, which can’t be reached. This replica has stopped; another stops when it could not read the store for its lease.",
+  unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it.",
 };
 
 const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable"];
@@ -270,6 +293,7 @@ function show() {
   showReplicas();
   showProviders();
   showGateway();
+  showChanges();
   showSwitch();
   tick();
 }
@@ -305,12 +329,14 @@ function showVerdict() {
   const { status, kills } = { status: known.status.data, kills: known.kills.data ?? [] };
   const pending = kills.filter(kill => kill.state === "pending");
   const held = status.killed.map(scopeText);
+  // Those that the store has not taken are pending, also while there is no report of them.
+  const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
   const troubled = status.accounts.filter(account => ["warn", "bad"].includes(STATES[account.state])).length;
   let [kind, text, note] = ["good", "Tokens are in use", `${plural(status.accounts.length, "account")}, nothing is killed` + (troubled ? `; ${troubled} in trouble` : "")];
-  if (pending.length) {
+  if (going.size) {
     const missing = pending.flatMap(kill => kill.replicas.filter(one => one.state === "pending").map(one => one.name));
     kind = "pending";
-    text = `The kill of ${pending.map(kill => scopeText(kill.scope)).join(", ")} is pending`;
+    text = `The kill of ${[...going].join(", ")} is pending`;
     note = missing.length ? `Not every replica has stopped: ${missing.join(", ")} may still send these tokens.` : "Not every replica has stopped yet.";
   } else if (held.length) {
     kind = "killed";
@@ -325,7 +351,7 @@ function showVerdict() {
   put($("verdict-text"), text);
   put($("verdict-note"), note);
   announce(`${text}. ${note}`);
-  document.title = `${pending.length ? "Pending: " : held.length ? "Killed: " : ""}${held.length ? held.join(", ") + " · " : ""}Martlet ${status.replica.name}`;
+  document.title = `${going.size ? "Pending: " : held.length ? "Killed: " : ""}${held.length ? held.join(", ") + " · " : ""}Martlet ${status.replica.name}`;
 }
 
 function showKills() {
@@ -357,7 +383,7 @@ function fillKill(card, { kill, holds }) {
   revive.setAttribute("aria-label", `Revive ${scopeText(kill.scope)}`);
   card.querySelector(".card-body").hidden = !kill.id;
   put(slot(card, "promise"), isPending
-    ? "Not complete: a replica that has not stopped may still send one of these tokens."
+    ? UNKEPT[kill.store] ?? UNKEPT.reachable
     : kill.id ? "No replica sends any of these tokens, and none ever will." : "Its report can’t be read just now.");
   if (!kill.id) return put(slot(card, "facts"), "");
   put(slot(card, "facts"), factsOf(kill));
@@ -466,9 +492,12 @@ function showReplicas() {
     const isBehind = replica.acknowledged < last;
     put(slot(row, "name"), replica.name);
     put(slot(row, "tag"), replica.this ? "this one" : `boot ${replica.boot.slice(0, 8)}`);
-    pill(slot(row, "state"), replica.expelled ? "bad" : isBehind ? "pending" : "answering",
-      replica.expelled ? "expelled" : isBehind ? "behind" : "up to date");
-    if (!replica.this) {
+    const isUnreadable = replica.readable === false;
+    pill(slot(row, "state"), replica.expelled || isUnreadable ? "unreadable" : isBehind ? "pending" : "answering",
+      isUnreadable ? "unreadable" : replica.expelled ? "expelled" : isBehind ? "behind" : "up to date");
+    if (isUnreadable) {
+      put(slot(row, "detail"), "Its record does not open: a kill waits for it until it does, or is forgotten");
+    } else if (!replica.this) {
       put(slot(row, "detail"), `Lease of ${replica.lease_ms / 1000} s, ${isBehind ? `stopped up to kill log entry ${replica.acknowledged} of ${last}` : "counted by its own clock"}`);
     }
     row.classList.toggle("has-gauge", replica.this);
@@ -510,6 +539,24 @@ function showGateway() {
     if (one.word) pill(slot(row, "state"), one.isGood ? "answering" : "refuses_client", one.word);
     put(slot(row, "detail"), one.detail);
     row.querySelector(".detail").hidden = !one.detail;
+  });
+}
+
+function showChanges() {
+  const { data, fault } = known.audit;
+  put($("changes-list").parentElement.querySelector(".source-fault"), fault && !known.status.fault ? sentence(fault.message) : "");
+  const records = data?.records ?? [];
+  const ends = new Map(records.filter(record => record.of).map(record => [record.of, record]));
+  const begun = records.filter(record => !record.of).toReversed().slice(0, RECORDS / 2);
+  $("changes-list").closest("section").hidden = !begun.length && !fault;
+  list($("changes-list"), begun, "change", record => String(record.number), (row, record) => {
+    const end = ends.get(record.number) ?? record;
+    const word = end.unreadable ? "unreadable" : end.outcome ?? "no outcome yet";
+    put(slot(row, "deed"), record.unreadable ? `Record ${record.number} does not open` : sentence(DEEDS[record.action] ?? spoken(record.action)).slice(0, -1));
+    put(slot(row, "scope"), record.scope ? scopeText(record.scope) : "");
+    pill(slot(row, "outcome"), word === "done" ? "complete" : STATES[word] ? word : "refused", spoken(word));
+    put(slot(row, "reason"), [record.reason ? `“${record.reason}”` : "", end.detail ?? ""].filter(Boolean).join(" · "));
+    put(slot(row, "from"), record.unreadable ? "" : `${agoText(record.time)} · ${record.from ?? record.actor} · ${record.replica}`);
   });
 }
 
