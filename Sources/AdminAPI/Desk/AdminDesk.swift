@@ -99,7 +99,8 @@ final class AdminDesk: Sendable {
                     vitals,
                     self.engine.providerStatuses,
                     accounts,
-                    killed: self.kills.killedScopes
+                    killed: self.kills.killedScopes,
+                    waiting: self.kills.waitingScopes
                 )
             )
         case .accounts:
@@ -123,7 +124,7 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, KillAnswer(try await self.kill(KillRequest(try await self.read(&body)))))
         case .revival:
             let request = try RevivalRequest(try await self.read(&body))
-            return AdminAnswer(.ok, RevivalAnswer(request.scope, killed: try await self.revive(request)))
+            return AdminAnswer(.ok, try await self.revive(request))
         case .kills:
             return AdminAnswer(.ok, KillsAnswer(kills: try await self.killReports().map(KillAnswer.init)))
         case .kill(let id):
@@ -132,6 +133,9 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, KilledTokensAnswer(try await self.killedTokens(id)))
         case .replicas:
             return AdminAnswer(.ok, ReplicasAnswer(try await self.replicas(), this: self.kills.boot))
+        case .replica(let name):
+            try await self.expectNothing(in: &body)
+            return AdminAnswer(.ok, ForgottenReplicaAnswer(try await self.forgetReplica(name)))
         }
     }
 

@@ -22,6 +22,7 @@ enum Assembly {
     static func assemble(
         _ settings: GatewaySettings,
         ports claim: PortClaim,
+        acceptsOlderStore: Bool,
         log: LogWriter,
         logger: Logger
     ) async throws(CommandFailure) -> (RunningGateway, ProviderRoster) {
@@ -42,6 +43,7 @@ enum Assembly {
                 keeper,
                 metrics,
                 ports: claim,
+                acceptsOlderStore: acceptsOlderStore,
                 boot: boot,
                 register: register,
                 startedAt: startedAt,
@@ -63,6 +65,7 @@ enum Assembly {
         _ keeper: EndpointKeeper,
         _ metrics: ProgramMetrics,
         ports claim: PortClaim,
+        acceptsOlderStore: Bool,
         boot: BootID,
         register: BootRegister?,
         startedAt: WallTime,
@@ -91,6 +94,11 @@ enum Assembly {
             name: settings.replica.name ?? HostName.text,
             lease: settings.replica.lease,
             witness: register,
+            // The memory store's next start has no other.
+            copy: KeptLog(
+                in: settings.stateDirectory,
+                of: settings.store.isDurable ? store.opened.storeID.rawValue : "memory"
+            ),
             logger: logger,
             fence: fence,
             endpoint: { current.current.endpoint(of: $0) }
@@ -170,7 +178,7 @@ enum Assembly {
         do throws(StoreError) {
             // When nothing can fail any more, that no record of a replica is left behind, and before anybody is served:
             // what is killed is killed from the first request on.
-            try await kills.start()
+            try await kills.start(acceptsOlderStore: acceptsOlderStore || !settings.store.isDurable)
         } catch {
             admin.stop()
             try? await admin.run()

@@ -87,6 +87,11 @@ package struct AdminRequest: Sendable {
     /// Those that share the store.
     package static let replicas = AdminRequest(.get, "/v1/replicas", "list the replicas")
 
+    /// No kill waits for it any more.
+    package static func forgetReplica(_ name: String) -> AdminRequest {
+        AdminRequest(.delete, "/v1/replicas/\(Self.encoded(name))", "forget replica \(name)")
+    }
+
     /// The provider is asked about each token, which may take its time.
     package static func removeTokens(of name: String) -> AdminRequest {
         AdminRequest(
