@@ -7,6 +7,8 @@ package import TokenStorage
 extension KillSwitch {
     /// Kills the tokens of `scope`, and waits for up to `wait` until that is complete.
     ///
+    /// This process stops at once, whatever the store says. Where it does not take the kill that is kept, and written as
+    /// soon as it does.
     /// - Returns: how far it has come. A pending kill goes on by itself.
     package func kill(
         _ scope: KillScope,
@@ -17,26 +19,79 @@ extension KillSwitch {
         let now = self.timepiece.now
         let deadline = now.boot.advanced(by: wait)
         let entry = KillEntry(.kill, scope, reason: reason, streams: streams, at: now.wall)
-        let epoch: Epoch
-        do throws(StoreError) { epoch = try await self.append(entry) } catch { throw KillSwitchError(error) }
+        let last = self.epochs.last
+        await self.order(entry)
+        do throws(StoreError) {
+            _ = try await self.log.append(entry, behind: last)
+            // Where that fails, the order holds here.
+            try? await self.poll()
+        } catch {
+            guard error.code != .invalid else {
+                await self.withdraw(entry)
+                throw KillSwitchError(error)
+            }
+            await self.keep(entry, error)
+        }
+        guard let epoch = await self.epoch(of: entry, until: deadline) else {
+            return self.report(on: self.order(of: entry))
+        }
         await self.watch(epoch, until: deadline)
         do throws(KillSwitchError) {
             return try await self.report(on: epoch, entry)
         } catch {
             // The kill stands: that must not look like a failure.
-            return self.knownReport(on: epoch, entry)
+            var report = self.knownReport(on: epoch, entry)
+            report.store = .unreachable
+            return report
         }
     }
 
+    /// Waits for an entry to stand in the log, as this process has read it.
+    private func epoch(of entry: KillEntry, until deadline: BootInstant) async -> Epoch? {
+        while true {
+            let (epoch, isStopped) = self.state.withLock { state in
+                (state.kills.last { $0.entry.id == entry.id }?.epoch, state.isStopped)
+            }
+            if let epoch { return epoch }
+            let now = self.timepiece.now.boot
+            guard now < deadline, !isStopped, !Task.isCancelled else { return nil }
+            await self.timepiece.rest(until: min(deadline, now.advanced(by: .milliseconds(500))))
+            try? await self.poll()
+        }
+    }
+
+    private func order(of entry: KillEntry) -> KillOrder {
+        self.state.withLock { $0.orders.first { $0.entry.id == entry.id } } ?? KillOrder(entry: entry)
+    }
+
     /// Lets new tokens of `scope` come again. What was killed stays dead.
-    package func revive(_ scope: KillScope, reason: String) async throws(KillSwitchError) {
+    @discardableResult
+    package func revive(_ scope: KillScope, reason: String) async throws(KillSwitchError) -> KillRevival {
         do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
         guard self.epochs.isKilled(scope) else {
             throw KillSwitchError(.notKilled, "\(scope.text) is not killed; martlet status shows what is")
         }
         let entry = KillEntry(.revive, scope, reason: reason, at: self.timepiece.now.wall)
-        do throws(StoreError) { _ = try await self.append(entry) } catch { throw KillSwitchError(error) }
-        self.logger.notice("tokens may come again", metadata: ["kill.scope": "\(scope.text)"])
+        let epoch: Epoch
+        do throws(StoreError) { epoch = try await self.append(entry) } catch { throw KillSwitchError(error) }
+        self.logger.notice(
+            "tokens may come again",
+            metadata: ["kill.scope": "\(scope.text)", "kill.epoch": "\(epoch)"]
+        )
+        return KillRevival(epoch: epoch, lifted: self.lifted(by: epoch, scope))
+    }
+
+    /// The kills of `scope` since it was last revived before `epoch`.
+    private func lifted(by epoch: Epoch, _ scope: KillScope) -> [KillRevival.Kill] {
+        let entries = self.state.withLock { $0.entries }
+        var lifted: [KillRevival.Kill] = []
+        for index in entries.indices.reversed()
+        where UInt64(index + 1) < epoch.rawValue && entries[index].scope == scope {
+            if entries[index].kind == .revive { break }
+            guard entries[index].kind == .kill else { continue }
+            lifted.insert(KillRevival.Kill(id: entries[index].id, epoch: Epoch(UInt64(index + 1))), at: 0)
+        }
+        return lifted
     }
 
     /// Tells all replicas that an account has other tokens by an import.
@@ -121,18 +176,20 @@ extension KillSwitch {
         if let known = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) {
             var found: [ReplicaID: ReplicaVault.Entry?] = [:]
             for id in known.pending {
-                let entry = try await self.replicas.read(id)
-                found.updateValue(try await self.withoutDead(entry), forKey: id)
+                // One that does not open has said nothing.
+                guard let entry = try await self.replicas.readIfOpen(id) else { continue }
+                found.updateValue(try await self.withoutDead(entry.entry), forKey: id)
             }
             watch = known
             watch.saw(found, at: self.timepiece.now.boot)
         } else {
             // After the raise, and counted from after the listing.
             var listed: [ReplicaVault.Entry] = []
-            for entry in try await self.replicas.all() {
+            let there = try await self.replicas.list()
+            for entry in there.entries {
                 if let entry = try await self.withoutDead(entry) { listed.append(entry) }
             }
-            watch = KillWatch(epoch, listed: listed, now: self.timepiece.now.boot)
+            watch = KillWatch(epoch, listed: listed, unreadable: there.unreadable, now: self.timepiece.now.boot)
         }
         let new = watch
         self.note(epoch) { $0.watch = new }

@@ -6,8 +6,15 @@ package import TokenStorage
 /// Keeping up with the log.
 extension KillSwitch {
     /// Joins the replicas, reads the whole log, and has the first lease. Call it once, before anything is served.
-    package func start() async throws(StoreError) {
-        try await self.pollOnce()
+    ///
+    /// - Parameter acceptsOlderStore: entries that the store lacks, and this host's copy has, are written back to it.
+    /// - Throws: ``StoreError/Code/outdated`` where it lacks some and that is not wanted.
+    package func start(acceptsOlderStore: Bool = false) async throws(StoreError) {
+        try await self.takeUpOrders()
+        let entries = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
+        let ended = try await self.endedKills()
+        self.state.withLock { $0.ended = ended }
+        try await self.pollOnce(startingWith: entries)
     }
 
     /// Keeps the lease, sees kills through and revokes; ends after ``stop()``, and takes the replica out.
@@ -18,6 +25,7 @@ extension KillSwitch {
             tasks.addTask { await self.sweepNowAndThen() }
             tasks.addTask { await self.revokeNowAndThen() }
             tasks.addTask { await self.seeThrough() }
+            tasks.addTask { await self.removeExpelled() }
             for await _ in self.bell { await self.answerPolls() }
             tasks.cancelAll()
         }
@@ -89,11 +97,19 @@ extension KillSwitch {
         }
     }
 
-    private func pollOnce() async throws(StoreError) {
+    /// - Parameter first: at the start, the log as far as it was read.
+    private func pollOnce(startingWith first: [KillEntry] = []) async throws(StoreError) {
         try await self.join()
         let sentAt = self.timepiece.now.boot
-        let entries = try await self.log.entries(behind: self.epochs.last)
-        for entry in entries { await self.take(entry) }
+        try await self.restoreWhatIsMissing()
+        let known = self.epochs.last
+        var entries = first
+        entries += try await self.log.entries(behind: known.advanced(by: entries.count))
+        if await self.raiseOrders(behind: known, entries) {
+            entries += try await self.log.entries(behind: known.advanced(by: entries.count))
+        }
+        await self.take(entries, isStart: !first.isEmpty)
+        await self.copyEntries()
         let leaseUntil = sentAt.advanced(by: self.lease - self.lease / 100)
         self.fence.inject(until: leaseUntil)
         let hadLapsed = self.state.withLock { state in
@@ -141,25 +157,86 @@ extension KillSwitch {
         }
     }
 
-    /// Fences this process against one entry.
-    private func take(_ entry: KillEntry) async {
-        var epochs = self.epochs
-        epochs.fold(entry)
+    /// Fences this process against `entries`, all at once: a long log takes no longer for that than one entry.
+    private func take(_ entries: [KillEntry], isStart: Bool) async {
+        guard !entries.isEmpty else { return }
+        let taken = entries.map(\.id)
+        let orders = self.state.withLock { state in state.orders.filter { taken.contains($0.entry.id) } }
         // Only a kill ends anything: what another was told to let end still may.
-        let draining = await self.fence.fence(epochs, entry.killsNothing ? .drain : entry.streams)
-        if case .account(let account) = entry.scope, entry.kind == .replaced { await self.fence.replaced(account) }
-        self.state.withLock { state in
-            state.epochs = epochs
-            guard entry.kind == .kill else { return }
-            state.kills.append(Kill(epoch: epochs.last, entry: entry, draining: draining))
+        let aborts = entries.contains { !$0.killsNothing && $0.streams == .abort }
+        let first = self.epochs
+        let draining = await self.fenceAnew(aborts ? .abort : .drain, taking: entries)
+        if !isStart {
+            for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
         }
-        guard entry.kind == .kill else { return }
+        let begun = self.note(entries, behind: first, orders, draining: draining)
+        if isStart {
+            self.logger.info("the kill log was read", metadata: ["kill.epoch": "\(self.epochs.last)"])
+        } else {
+            for kill in begun { self.announce(kill) }
+        }
+        await self.release(orders)
+        guard entries.contains(where: { !$0.killsNothing }) else { return }
+        self.ringForSweep.yield()
+        for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
+    }
+
+    /// - Returns: the kills among the entries.
+    private func note(
+        _ entries: [KillEntry],
+        behind first: KillEpochs,
+        _ orders: [KillOrder],
+        draining: Int
+    ) -> [Kill] {
+        var epochs = first
+        var kills: [Kill] = []
+        let ended = self.state.withLock { $0.ended }
+        for entry in entries {
+            let wasKilled = epochs.holds(entry.scope)
+            epochs.fold(entry)
+            guard entry.kind == .kill else { continue }
+            let before = orders.first { $0.entry.id == entry.id }?.draining ?? 0
+            kills.append(
+                Kill(
+                    epoch: epochs.last,
+                    entry: entry,
+                    wasKilled: wasKilled,
+                    draining: max(before, draining),
+                    isEnded: ended.contains(epochs.last)
+                )
+            )
+        }
+        let new = kills
+        self.state.withLock { state in
+            state.entries += entries
+            state.kills += new
+        }
+        return kills
+    }
+
+    private func announce(_ kill: Kill) {
         self.logger.notice(
             "tokens are killed",
-            metadata: ["kill.id": "\(entry.id)", "kill.epoch": "\(epochs.last)", "kill.scope": "\(entry.scope.text)"]
+            metadata: [
+                "kill.id": "\(kill.entry.id)", "kill.epoch": "\(kill.epoch)",
+                "kill.scope": "\(kill.entry.scope.text)",
+            ]
         )
-        self.ringForSweep.yield()
-        self.newlyBegun.yield(epochs.last)
+    }
+
+    /// The kills that are complete, by the names of what was kept of them.
+    private func endedKills() async throws(StoreError) -> Set<Epoch> {
+        var ended: Set<Epoch> = []
+        var last: RecordKey?
+        repeat {
+            let page = try await self.records.store.keys(under: .killEnds, after: last, limit: 500)
+            for key in page {
+                let digits = key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)
+                if let number = UInt64(digits) { ended.insert(Epoch(number)) }
+            }
+            last = page.last
+        } while last != nil
+        return ended
     }
 
     /// Says how far this process is fenced. Where that can't be written the others wait for its lease instead.
@@ -192,4 +269,8 @@ extension KillSwitch {
         self.fence.inject(until: .distantPast)
         if let replica { try? await self.replicas.remove(replica.id) }
     }
+}
+
+extension Epoch {
+    fileprivate func advanced(by count: Int) -> Epoch { Epoch(self.rawValue + UInt64(count)) }
 }

@@ -4,17 +4,28 @@ internal import TokenStorage
 
 /// What operators are shown.
 extension KillSwitch {
-    /// All kills, the last first.
+    /// All kills, the last first; where the store is away, what this process knows of them.
     package func reports() async throws(KillSwitchError) -> [KillReport] {
-        var reports: [KillReport] = []
-        for kill in self.state.withLock({ $0.kills }).reversed() {
-            reports.append(try await self.report(on: kill.epoch, kill.entry))
+        let (kills, orders) = self.state.withLock { ($0.kills, $0.orders) }
+        var reports = orders.reversed().map(self.report(on:))
+        var isAway = false
+        for kill in kills.reversed() {
+            if !isAway, let report = try? await self.report(on: kill.epoch, kill.entry) {
+                reports.append(report)
+                continue
+            }
+            // One failure is enough: each takes its time.
+            isAway = true
+            var report = self.knownReport(on: kill.epoch, kill.entry)
+            report.store = .unreachable
+            reports.append(report)
         }
         return reports
     }
 
     /// One kill.
     package func report(on id: KillID) async throws(KillSwitchError) -> KillReport {
+        if let order = self.state.withLock({ $0.orders.first { $0.entry.id == id } }) { return self.report(on: order) }
         guard let kill = self.state.withLock({ $0.kills.first { $0.entry.id == id } }) else {
             throw KillSwitchError(.noSuchKill, "no kill has that id; martlet status shows those there are")
         }
@@ -49,6 +60,7 @@ extension KillSwitch {
             streams: entry.streams,
             epoch: epoch,
             state: kill?.isEnded == true ? .complete : .pending,
+            wasKilled: kill?.wasKilled ?? false,
             replicas: replicas.map { replica in
                 KillReport.Replica(
                     name: replica.name,
@@ -63,7 +75,12 @@ extension KillSwitch {
 
     /// The replicas there are now.
     package func listReplicas() async throws(KillSwitchError) -> [ReplicaVault.Entry] {
-        do throws(StoreError) { return try await self.replicas.all() } catch { throw KillSwitchError(error) }
+        try await self.replicaListing().entries
+    }
+
+    /// As ``listReplicas()``, with those whose record does not open.
+    package func replicaListing() async throws(KillSwitchError) -> ReplicaVault.Listing {
+        do throws(StoreError) { return try await self.replicas.list() } catch { throw KillSwitchError(error) }
     }
 
     /// Scopes that are killed now.

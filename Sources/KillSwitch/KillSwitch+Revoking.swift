@@ -34,7 +34,7 @@ extension KillSwitch {
             for await _ in self.sweepBell {
                 do throws(StoreError) {
                     try await self.revoker.sweep(self.epochs)
-                    for entry in try await self.replicas.all() { _ = try await self.withoutDead(entry) }
+                    try await self.lookAfterReplicas()
                 } catch {
                     self.logger.debug(
                         "killed tokens wait for the store",

@@ -20,6 +20,8 @@ package final class KillSwitch: Sendable {
     struct Kill {
         let epoch: Epoch
         let entry: KillEntry
+        /// Its scope was killed already.
+        let wasKilled: Bool
         var watch: KillWatch?
         var draining = 0
         var isEnded = false
@@ -28,12 +30,25 @@ package final class KillSwitch: Sendable {
     struct State {
         /// As this process has fenced itself.
         var epochs = KillEpochs()
+        /// The log that ``epochs`` is folded from.
+        var entries: [KillEntry] = []
+        /// How many of them stand in the copy.
+        var copied = 0
         var kills: [Kill] = []
+        /// Kills that may not stand in the log yet.
+        var orders: [KillOrder] = []
+        /// Kills that were complete at the start.
+        var ended: Set<Epoch> = []
+        /// Replicas whose expulsion this process sees through.
+        var expelled: Set<ReplicaID> = []
         var replica: ReplicaVault.Entry?
         /// Under what this replica is listed, or about to be.
         var stay = ReplicaID.random()
         /// It was said that the lease has lapsed.
         var hasComplained = false
+        /// It was said that the copy could not be written, and that the log is another.
+        var hasMissedCopy = false
+        var hasFoundForeignLog = false
         var leaseUntil = BootInstant.distantPast
         /// Who waits for the next poll.
         var asking: [CheckedContinuation<Result<Void, StoreError>, Never>] = []
@@ -48,16 +63,23 @@ package final class KillSwitch: Sendable {
     let lease: Duration
     /// Knows which other boots have ended for certain.
     let witness: (any BootWitness)?
+    /// This host's own copy of the log; `nil` where there is none.
+    let copy: KeptLog?
     let timepiece: Timepiece
     let logger: Logger
     let fence: any KillFence
     let revoker: Revoker
     let state = Mutex(State())
+    /// Before ``fence``.
+    let turnstile = Turnstile()
     let bell: AsyncStream<Void>
     let ring: AsyncStream<Void>.Continuation
     /// Kills to be seen through, whoever waits for them.
     let begun: AsyncStream<Epoch>
     let newlyBegun: AsyncStream<Epoch>.Continuation
+    /// Replicas that were expelled, to be removed in their time.
+    let expelled: AsyncStream<ReplicaVault.Entry>
+    let newlyExpelled: AsyncStream<ReplicaVault.Entry>.Continuation
     /// Rings when killed tokens may stand in accounts' records.
     let sweepBell: AsyncStream<Void>
     let ringForSweep: AsyncStream<Void>.Continuation
@@ -69,6 +91,8 @@ package final class KillSwitch: Sendable {
     ///   - name: only shown.
     ///   - lease: how long tokens are put into requests without having read the log.
     ///   - witness: knows which other boots have ended; without one a kill waits for the leases of those that were killed.
+    ///   - copy: this host's own; without one a store that was put back is not noticed, and an order that it does not take
+    ///     ends with the process.
     ///   - endpoint: where tokens made for somebody are revoked; `nil` where the configuration knows no such provider.
     package init(
         _ records: SealedRecords,
@@ -76,6 +100,7 @@ package final class KillSwitch: Sendable {
         name: String,
         lease: Duration,
         witness: (any BootWitness)? = nil,
+        copy: KeptLog? = nil,
         timepiece: Timepiece = .system,
         logger: Logger,
         fence: any KillFence,
@@ -88,12 +113,14 @@ package final class KillSwitch: Sendable {
         self.name = name
         self.lease = lease
         self.witness = witness
+        self.copy = copy
         self.timepiece = timepiece
         self.logger = logger
         self.fence = fence
         self.revoker = Revoker(records, timepiece: timepiece, logger: logger, endpoint: endpoint)
         (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
+        (self.expelled, self.newlyExpelled) = AsyncStream.makeStream()
         (self.sweepBell, self.ringForSweep) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.revocationBell, self.ringForRevocation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -141,6 +168,7 @@ package final class KillSwitch: Sendable {
         for one in asking { one.resume(returning: .failure(StoreError(.unreachable, "the process stops"))) }
         self.ring.finish()
         self.newlyBegun.finish()
+        self.newlyExpelled.finish()
         self.ringForSweep.finish()
         self.ringForRevocation.finish()
     }

@@ -9,6 +9,10 @@ package struct KillSwitchError: Error, Sendable {
         case killed
         /// No kill has that id.
         case noSuchKill
+        /// No replica has that name or id, or it is the one that was asked, or several have it.
+        case noSuchReplica
+        case ownReplica
+        case ambiguousReplica
         /// The store is out of reach or can't be written.
         case storeLost
     }
@@ -25,8 +29,8 @@ package struct KillSwitchError: Error, Sendable {
     init(_ cause: StoreError) {
         self.init(
             .storeLost,
-            "the kill log could not be read or written (\(cause.message)); a kill may or may not stand: give it again when the "
-                + "store is back; replicas that can't read it stop at the end of their lease"
+            "the kill log could not be read or written (\(cause.message)); what was asked may or may not stand: ask again when "
+                + "the store is back; replicas that can't read it stop at the end of their lease"
         )
     }
 }

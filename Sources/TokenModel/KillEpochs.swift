@@ -14,6 +14,8 @@ package struct KillEpochs: Equatable, Sendable {
     /// The last entry that was read; what a new token set is stamped with.
     package private(set) var last = Epoch.start
     private var marks: [KillScope: Mark] = [:]
+    /// Killed by orders that this process knows of and that do not stand in the log yet: here they hold all the same.
+    package private(set) var ordered: Set<KillScope> = []
 
     /// Before the first kill.
     package init() {}
@@ -30,9 +32,10 @@ package struct KillEpochs: Equatable, Sendable {
     /// Judges tokens of `account` at `provider` with the stamp `stamp`.
     package func verdict(on stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Verdict {
         // Nearly always.
-        guard !self.marks.isEmpty else { return .live }
+        guard !self.marks.isEmpty || !self.ordered.isEmpty else { return .live }
         var verdict = Verdict.live
         for scope in [.all, .provider(provider), .account(account)] as [KillScope] {
+            if self.ordered.contains(scope) { return .killed }
             guard let mark = self.marks[scope] else { continue }
             if mark.isKilled { return .killed }
             if stamp < mark.epoch { verdict = .dead }
@@ -52,10 +55,17 @@ package struct KillEpochs: Equatable, Sendable {
     }
 
     /// Whether `scope` itself is killed, whatever holds for the wider ones.
-    package func isKilled(_ scope: KillScope) -> Bool { self.marks[scope]?.isKilled == true }
+    package func isKilled(_ scope: KillScope) -> Bool {
+        self.marks[scope]?.isKilled == true || self.ordered.contains(scope)
+    }
+
+    /// As ``isKilled(_:)``, by the log alone.
+    package func holds(_ scope: KillScope) -> Bool { self.marks[scope]?.isKilled == true }
 
     /// Scopes that are killed now.
-    package var killed: Set<KillScope> { Set(self.marks.lazy.filter(\.value.isKilled).map(\.key)) }
+    package var killed: Set<KillScope> {
+        self.ordered.union(self.marks.lazy.filter(\.value.isKilled).map(\.key))
+    }
 
     // MARK: - Folding
 
@@ -64,7 +74,7 @@ package struct KillEpochs: Equatable, Sendable {
     /// - Parameter holds: no new ones may come until ``lift(_:at:)``.
     package mutating func raise(_ scope: KillScope, at epoch: Epoch, holds: Bool) {
         self.last = epoch
-        self.marks[scope] = Mark(epoch: epoch, isKilled: holds || self.isKilled(scope))
+        self.marks[scope] = Mark(epoch: epoch, isKilled: holds || self.marks[scope]?.isKilled == true)
     }
 
     /// Entry `epoch`, behind the last: new tokens of `scope` may come. What was dead stays dead.
@@ -75,4 +85,7 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Entry `epoch`, behind the last, kills nothing.
     package mutating func pass(_ epoch: Epoch) { self.last = epoch }
+
+    /// The scopes of all orders that do not stand in the log yet, in place of those there were.
+    package mutating func order(_ scopes: Set<KillScope>) { self.ordered = scopes }
 }

@@ -9,6 +9,8 @@ package struct StoreError: Error, Sendable {
         case unwritable
         /// The record, or the whole store, does not open with this key ring, or is not what its place says.
         case unreadable
+        /// The store holds less than this host knows it has held: a backup was restored, or acknowledged writes were lost.
+        case outdated
         /// A value over 64 KiB, a limit below 1, a version that does not grow.
         case invalid
     }

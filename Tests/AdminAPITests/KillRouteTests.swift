@@ -68,6 +68,7 @@ internal import Testing
         (#"{"scope":{"all":true,"account":"alice"},"reason":"drill"}"#, "scope"),
         (#"{"scope":{"all":true}}"#, "reason"),
         (#"{"scope":{"all":true},"reason":"a\u0007b"}"#, "reason"),
+        (#"{"scope":{"all":true},"reason":"  "}"#, "reason"),
         (#"{"scope":{"all":true},"reason":"drill","wait":"15"}"#, "wait"),
         (#"{"scope":{"all":true},"reason":"drill","wait":"1h"}"#, "wait"),
         (#"{"scope":{"all":true},"reason":"drill","streams":"cut"}"#, "streams"),
@@ -93,12 +94,49 @@ internal import Testing
         }
     }
 
-    @Test func `given a store that is away, a kill says that it does not stand`() async throws {
+    @Test func `given a store that is away, a kill holds here and says that it does not stand`() async throws {
         try await AdminFixture.run { admin in
             admin.store.takeAway()
-            let answer = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
-            #expect(answer.status == 503)
-            #expect(answer.body.contains("urn:martlet:error:store_lost"))
+            let answer = try await admin.caller.send(
+                .POST,
+                "/v1/kill",
+                #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
+            )
+            #expect(answer.status == 200)
+            #expect(answer.body.contains(#""state":"pending""#))
+            #expect(answer.body.contains(#""store":"unreachable""#))
+            #expect(answer.body.contains(#""epoch":null"#))
+            let kills = try await admin.caller.send(.GET, "/v1/kills")
+            #expect(kills.body.contains(#""store":"unreachable""#))
+            let status = try await admin.caller.send(.GET, "/v1/status")
+            #expect(status.body.contains(#""waiting_kills":[{"account":"alice"}]"#))
+            #expect(status.body.contains(#""killed":[{"account":"alice"}]"#))
+        }
+    }
+
+    @Test func `given a revival, it names its epoch and the kills that it lifted`() async throws {
+        try await AdminFixture.run { admin in
+            let order = #"{"scope":{"account":"alice"},"reason":"drill"}"#
+            let first = try await admin.caller.send(.POST, "/v1/kill", order)
+            #expect(first.body.contains(#""was_killed":false"#))
+            let second = try await admin.caller.send(.POST, "/v1/kill", order)
+            #expect(second.body.contains(#""was_killed":true"#))
+            let ids = [try first.read(Kill.self).id, try second.read(Kill.self).id]
+            let revival = try await admin.caller.send(.POST, "/v1/revive", order)
+            #expect(revival.body.contains(#""epoch":3"#))
+            #expect(
+                revival.body.contains(#""lifted":[{"epoch":1,"id":"\#(ids[0])"},{"epoch":2,"id":"\#(ids[1])"}]"#)
+            )
+        }
+    }
+
+    @Test func `given the replica that was asked, or one that nobody knows, none is forgotten`() async throws {
+        try await AdminFixture.run { admin in
+            let own = try await admin.caller.send(.DELETE, "/v1/replicas/a")
+            #expect(own.status == 409)
+            let unknown = try await admin.caller.send(.DELETE, "/v1/replicas/nobody")
+            #expect(unknown.status == 404)
+            #expect(try await admin.kills.listReplicas().count == 1)
         }
     }
 }

@@ -18,7 +18,8 @@ import TokenStorage
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(15))
             #expect(report.state == .complete)
             #expect(report.replicas == [KillReport.Replica(name: "a", state: .acknowledged)])
-            #expect(one.fence.fenced == [Epoch(1)])
+            // At once by the order, then by the log.
+            #expect(one.fence.fenced == [.start, Epoch(1)])
             try await eventually("both tokens to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
             }
@@ -61,6 +62,31 @@ import TokenStorage
             #expect(raisedAt.duration(to: self.house.clock.now) >= .milliseconds(21_200))
         }
         stuck.fence.release()
+    }
+
+    @Test func `I4_given a replica that joins while a kill is written, the kill waits for it`() async throws {
+        let one = self.house.replica("a")
+        let vault = ReplicaVault(self.house.records)
+        let newcomer = ReplicaRecord(
+            boot: .random(),
+            name: "late",
+            lease: .seconds(20),
+            joinedAt: self.house.clock.wall
+        )
+        // It has joined, and read the log before the kill stood there; its next word does not come.
+        self.house.store.afterWrite(at: .kill(1)) {
+            _ = try? await vault.write(newcomer, for: .random(), expecting: nil)
+        }
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(2))
+            #expect(report.state == .pending)
+            #expect(report.replicas.first { $0.state == .pending }?.name == "late")
+            try await eventually("the kill to be complete") {
+                try await one.kills.report(on: report.id).state == .complete
+            }
+            let end = try await one.kills.report(on: report.id)
+            #expect(end.replicas.first { $0.name == "late" }?.state == .leaseExpired)
+        }
     }
 
     @Test func `given a replica that stopped in order, a kill does not wait for it`() async throws {
@@ -169,7 +195,7 @@ import TokenStorage
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
             try await one.kills.replaced(AccountID("bob"), by: .random())
             try await one.kills.revive(self.alice, reason: "over")
-            #expect(one.fence.streams == [.drain, .drain, .drain])
+            #expect(one.fence.streams == [.drain, .drain, .drain, .drain])
         }
     }
 

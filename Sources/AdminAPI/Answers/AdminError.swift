@@ -100,8 +100,8 @@ extension AdminError {
     /// What the kill switch could not do.
     init(_ cause: KillSwitchError) {
         switch cause.code {
-        case .notKilled, .killed: self = .init(.conflict, cause.message)
-        case .noSuchKill: self = .init(.notFound, cause.message)
+        case .notKilled, .killed, .ownReplica, .ambiguousReplica: self = .init(.conflict, cause.message)
+        case .noSuchKill, .noSuchReplica: self = .init(.notFound, cause.message)
         case .storeLost: self = .init(.storeLost, cause.message)
         }
     }

@@ -15,7 +15,8 @@ struct KillAnswer: Encodable, Sendable {
     }
 
     private enum Key: String, CodingKey {
-        case id, scope, reason, state, epoch, streams, replicas, tokens, draining, audited
+        case id, scope, reason, state, store, epoch, streams, replicas, tokens, draining, audited
+        case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"
     }
@@ -26,7 +27,10 @@ struct KillAnswer: Encodable, Sendable {
         try members.encode(ScopeAnswer(self.report.scope), forKey: .scope)
         try members.encode(self.report.reason, forKey: .reason)
         try members.encode(self.report.state.rawValue, forKey: .state)
-        try members.encode(self.report.epoch.rawValue, forKey: .epoch)
+        try members.encode(self.report.store.rawValue, forKey: .store)
+        // What has no place in the log yet has no number.
+        try members.encode(self.report.epoch == .start ? nil : self.report.epoch.rawValue, forKey: .epoch)
+        try members.encode(self.report.wasKilled, forKey: .wasKilled)
         try members.encode(self.report.streams.rawValue, forKey: .streams)
         try members.encode(self.report.replicas.map(Replica.init), forKey: .replicas)
         try members.encode(Tokens(self.report.tokens), forKey: .tokens)
@@ -99,14 +103,24 @@ struct KillsAnswer: Encodable, Sendable {
     let kills: [KillAnswer]
 }
 
-/// What was revived, and what is killed still.
+/// What was revived, by which entry of the log, and what is killed still.
 struct RevivalAnswer: Encodable, Sendable {
     let revived: ScopeAnswer
+    let epoch: UInt64
+    let lifted: [Kill]
     let killed: [ScopeAnswer]
 
-    init(_ scope: KillScope, killed: Set<KillScope>) {
+    init(_ scope: KillScope, _ revival: KillRevival, killed: Set<KillScope>) {
         self.revived = ScopeAnswer(scope)
+        self.epoch = revival.epoch.rawValue
+        self.lifted = revival.lifted.map { Kill(id: $0.id.rawValue, epoch: $0.epoch.rawValue) }
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
+    }
+
+    /// A kill that holds no longer.
+    struct Kill: Encodable, Sendable {
+        let id: String
+        let epoch: UInt64
     }
 }
 
@@ -136,41 +150,6 @@ struct KilledTokensAnswer: Encodable, Sendable {
             try members.encode(self.record.kind == .refreshToken ? "refresh" : "access", forKey: .kind)
             try members.encode(self.record.outcome.rawValue, forKey: .outcome)
             try members.encode(self.record.endsAt?.rfc3339, forKey: .endsAt)
-        }
-    }
-}
-
-/// The replicas there are.
-struct ReplicasAnswer: Encodable, Sendable {
-    let replicas: [Replica]
-
-    init(_ entries: [ReplicaVault.Entry], this boot: BootID) {
-        self.replicas = entries.map { Replica($0, isThis: $0.record.boot == boot) }
-    }
-
-    struct Replica: Encodable, Sendable {
-        let name: String
-        let boot: String
-        let this: Bool
-        let leaseMilliseconds: Int64
-        let acknowledged: UInt64
-        let expelled: Bool
-        let joinedAt: String
-
-        init(_ entry: ReplicaVault.Entry, isThis: Bool) {
-            self.name = entry.record.name
-            self.boot = entry.record.boot.rawValue
-            self.this = isThis
-            self.leaseMilliseconds = entry.record.lease.clampedNanoseconds / 1_000_000
-            self.acknowledged = entry.record.acknowledged.rawValue
-            self.expelled = entry.record.isExpelled
-            self.joinedAt = entry.record.joinedAt.rfc3339
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case name, boot, this, acknowledged, expelled
-            case leaseMilliseconds = "lease_ms"
-            case joinedAt = "joined_at"
         }
     }
 }

@@ -13,6 +13,8 @@ struct StatusAnswer: Encodable, Sendable {
     let listeners: [Listener]
     /// What the kill switch holds now.
     let killed: [ScopeAnswer]
+    /// Those of them that the store has not taken yet: they hold in this replica alone.
+    let waitingKills: [ScopeAnswer]
     let providers: [Provider]
     let accounts: [AccountAnswer]
 
@@ -22,9 +24,11 @@ struct StatusAnswer: Encodable, Sendable {
         _ providers: [ProviderStatus],
         _ accounts: [AccountStatus],
         killed: Set<KillScope>,
+        waiting: [KillScope],
         lease: LeaseReading
     ) {
         self.time = lease.now.rfc3339
+        self.waitingKills = waiting.map(ScopeAnswer.init)
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
         self.version = vitals.version
         self.ready = vitals.isReady
@@ -48,6 +52,11 @@ struct StatusAnswer: Encodable, Sendable {
                 )
             }
         self.accounts = accounts.map(AccountAnswer.init)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case version, ready, replica, store, listeners, killed, providers, accounts
+        case waitingKills = "waiting_kills"
     }
 
     struct Replica: Encodable, Sendable {

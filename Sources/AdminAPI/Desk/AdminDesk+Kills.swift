@@ -26,19 +26,19 @@ extension AdminDesk {
         }
     }
 
-    /// - Returns: what is still killed.
-    func revive(_ request: RevivalRequest, by actor: AuditActor) async throws(AdminError) -> Set<KillScope> {
+    /// - Returns: what it has lifted, and what is still killed.
+    func revive(_ request: RevivalRequest, by actor: AuditActor) async throws(AdminError) -> RevivalAnswer {
         // What is killed may have gone from the configuration since.
         if !self.kills.killedScopes.contains(request.scope) { try await self.check(request.scope) }
-        try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
+        return try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
             () async throws(AdminError) in
             do throws(KillSwitchError) {
-                try await self.kills.revive(request.scope, reason: request.reason)
+                let revival = try await self.kills.revive(request.scope, reason: request.reason)
+                return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
             } catch {
                 throw AdminError(error)
             }
         }
-        return self.kills.killedScopes
     }
 
     func killReports() async throws(AdminError) -> [KillReport] {
@@ -53,8 +53,16 @@ extension AdminDesk {
         do throws(KillSwitchError) { return try await self.kills.revocations(of: id) } catch { throw AdminError(error) }
     }
 
-    func replicas() async throws(AdminError) -> [ReplicaVault.Entry] {
-        do throws(KillSwitchError) { return try await self.kills.listReplicas() } catch { throw AdminError(error) }
+    func replicas() async throws(AdminError) -> ReplicaVault.Listing {
+        do throws(KillSwitchError) { return try await self.kills.replicaListing() } catch { throw AdminError(error) }
+    }
+
+    func forgetReplica(_ name: String, by actor: AuditActor) async throws(AdminError) -> ReplicaExpulsion {
+        try await self.audited(.forgetReplica, by: actor) { () async throws(AdminError) in
+            do throws(KillSwitchError) { return try await self.kills.forget(name) } catch { throw AdminError(error) }
+        } detail: { expulsion in
+            "replica \(expulsion.name), boot \(expulsion.id)"
+        }
     }
 
     /// That there is such a thing: a slip of the pen must not look like a kill.
@@ -62,9 +70,10 @@ extension AdminDesk {
         switch scope {
         case .all: return
         case .account(let account):
+            // The configured ones at once: a kill must not wait for anything.
+            if self.engine.isConfigured(account) { return }
             guard await self.engine.status(of: account) != nil else { throw .nothingToKill(scope) }
         case .provider(let provider):
-            // The configured ones at once: a kill must not wait for anything.
             if self.engine.providerStatuses.contains(where: { $0.provider == provider }) { return }
             let isKnown = await self.engine.statuses().contains { $0.provider == provider }
             guard isKnown else { throw .nothingToKill(scope) }

@@ -114,6 +114,7 @@ final class AdminDesk: Sendable {
                     self.engine.providerStatuses,
                     accounts,
                     killed: self.kills.killedScopes,
+                    waiting: self.kills.waitingScopes,
                     lease: self.kills.leaseReading
                 )
             )
@@ -140,7 +141,7 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, KillAnswer(report, isAudited: isAudited))
         case .revival:
             let request = try RevivalRequest(try await self.read(&body))
-            return AdminAnswer(.ok, RevivalAnswer(request.scope, killed: try await self.revive(request, by: actor)))
+            return AdminAnswer(.ok, try await self.revive(request, by: actor))
         case .kills:
             return AdminAnswer(.ok, KillsAnswer(kills: try await self.killReports().map { KillAnswer($0) }))
         case .kill(let id):
@@ -149,6 +150,9 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, KilledTokensAnswer(try await self.killedTokens(id)))
         case .replicas:
             return AdminAnswer(.ok, ReplicasAnswer(try await self.replicas(), this: self.kills.boot))
+        case .replica(let name):
+            try await self.expectNothing(in: &body)
+            return AdminAnswer(.ok, ForgottenReplicaAnswer(try await self.forgetReplica(name, by: actor)))
         case .audit(let query):
             return AdminAnswer(.ok, try await self.auditPage(query))
         }

@@ -19,6 +19,8 @@ enum AdminRoute: Equatable, Sendable {
     case killedTokens(KillID)
     case replicas
     case audit(AuditQuery)
+    /// By its name, its boot or the beginning of that.
+    case replica(String)
 
     /// - Parameter path: as it was sent, without the query.
     /// - Returns: `nil` for a path that names nothing.
@@ -36,6 +38,9 @@ enum AdminRoute: Equatable, Sendable {
         case 2 where segments[0] == "v1" && segments[1] == "kills": self = .kills
         case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
         case 2 where segments[0] == "v1" && segments[1] == "audit": self = .audit(.standard)
+        case 3 where segments[0] == "v1" && segments[1] == "replicas":
+            guard let name = Self.name(segments[2]) else { return nil }
+            self = .replica(name)
         case 3...4 where segments[0] == "v1" && segments[1] == "kills":
             guard let id = Self.name(segments[2]) else { return nil }
             switch segments.dropFirst(3).first {
@@ -63,6 +68,7 @@ enum AdminRoute: Equatable, Sendable {
             .audit:
             [.get, .head]
         case .tokens: [.put, .delete]
+        case .replica: [.delete]
         case .refresh, .adoption, .killing, .revival: [.post]
         }
     }

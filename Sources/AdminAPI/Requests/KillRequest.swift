@@ -62,7 +62,7 @@ extension JSONFields {
 
     /// What people are told; it stands in the log for good.
     fileprivate mutating func reason(_ name: String) throws(AdminError) -> String {
-        guard let text = try self.textIfPresent(name), !text.isEmpty else {
+        guard let text = try self.textIfPresent(name), text.contains(where: { !$0.isWhitespace }) else {
             throw .invalidField(name, "\(name) is missing: say in a few words why")
         }
         return text

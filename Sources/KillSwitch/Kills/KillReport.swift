@@ -9,6 +9,16 @@ package struct KillReport: Equatable, Sendable {
         case pending
     }
 
+    /// How far the store has taken it.
+    package enum Store: String, Sendable {
+        /// The kill stands there.
+        case reachable
+        /// It may not stand there: this replica has stopped, and any other does when it can't read the store for its lease.
+        case unreachable
+        /// It does not stand there, since nothing can be written: replicas that can still read go on.
+        case unwritable
+    }
+
     /// One replica that was waited for.
     package struct Replica: Equatable, Sendable {
         package let name: String
@@ -45,8 +55,12 @@ package struct KillReport: Equatable, Sendable {
     package let scope: KillScope
     package let reason: String
     package let streams: KillStreams
+    /// ``Epoch/start`` while it does not stand in the store.
     package let epoch: Epoch
     package var state: State
+    package var store = Store.reachable
+    /// The scope was killed already when it came.
+    package var wasKilled = false
     package var replicas: [Replica]
     package var tokens = Tokens()
     /// Requests of this replica that were left to end.

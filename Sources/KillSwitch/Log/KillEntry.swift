@@ -51,6 +51,12 @@ extension KillEntry {
         case .revive, .replaced: true
         }
     }
+
+    /// The account that has other tokens by it.
+    var replacedAccount: AccountID? {
+        guard self.kind == .replaced, case .account(let account) = self.scope else { return nil }
+        return account
+    }
 }
 
 extension KillEpochs {

@@ -34,20 +34,22 @@ package struct KillLog: Sendable {
     /// - Throws: ``StoreError/Code/unreachable`` where it may or may not stand: try again with the same entry and `last`.
     package func append(_ entry: KillEntry, behind last: Epoch) async throws(StoreError) -> Epoch {
         var epoch = last.next
-        while true {
-            do throws(StoreError) {
-                _ = try await self.records.write(entry.encoded(), at: .kill(epoch.rawValue), expecting: nil)
-                return epoch
-            } catch {
-                guard error.code == .conflict else { throw error }
-                if let current = error.current,
-                    try KillEntry(decoding: self.records.open(current, at: .kill(epoch.rawValue)).plaintext).id
-                        == entry.id
-                {
-                    return epoch
-                }
-                epoch = epoch.next
-            }
+        while try await !self.write(entry, at: epoch) { epoch = epoch.next }
+        return epoch
+    }
+
+    /// Writes `entry` as the one numbered `epoch`; durable when this returns.
+    ///
+    /// - Returns: whether it stands there; `false` where another does.
+    func write(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            _ = try await self.records.write(entry.encoded(), at: .kill(epoch.rawValue), expecting: nil)
+            return true
+        } catch {
+            guard error.code == .conflict else { throw error }
+            guard let current = error.current else { return false }
+            let plaintext = try self.records.open(current, at: .kill(epoch.rawValue)).plaintext
+            return try KillEntry(decoding: plaintext).id == entry.id
         }
     }
 }

@@ -18,15 +18,16 @@ package struct KillWatch: Equatable, Sendable {
     /// One that is waited for.
     package struct Replica: Equatable, Sendable {
         package let id: ReplicaID
-        package let name: String
+        package fileprivate(set) var name: String
         package fileprivate(set) var state: State
-        fileprivate let silence: Duration
+        /// `nil` while its record does not open: nobody knows its lease.
+        fileprivate var silence: Duration?
         fileprivate var version: Version
         fileprivate var silentSince: BootInstant
 
-        /// When it will have been silent for long enough; `nil` where nobody waits for it any more.
+        /// When it will have been silent for long enough; `nil` where nobody waits for it any more, or nobody knows.
         package var until: BootInstant? {
-            self.state == .pending ? self.silentSince.advanced(by: self.silence) : nil
+            self.state == .pending ? self.silence.map { self.silentSince.advanced(by: $0) } : nil
         }
     }
 
@@ -37,8 +38,16 @@ package struct KillWatch: Equatable, Sendable {
     /// Reads further apart than this prove nothing about the time between them.
     package static let longestGap = Duration.seconds(2)
 
-    /// - Parameter listed: all replicas, as listed after the entry had become durable; the listing was asked for at `now`.
-    package init(_ epoch: Epoch, listed: [ReplicaVault.Entry], now: BootInstant) {
+    /// - Parameters:
+    ///   - listed: all replicas, as listed after the entry had become durable; the listing was asked for at `now`.
+    ///   - unreadable: those whose record does not open. Time tells nothing of them: they are waited for until their record
+    ///     opens or has gone.
+    package init(
+        _ epoch: Epoch,
+        listed: [ReplicaVault.Entry],
+        unreadable: [ReplicaID] = [],
+        now: BootInstant
+    ) {
         self.epoch = epoch
         self.lastRead = now
         self.replicas = listed.map { entry in
@@ -51,6 +60,16 @@ package struct KillWatch: Equatable, Sendable {
                 silentSince: now
             )
         }
+        self.replicas += unreadable.map { id in
+            Replica(
+                id: id,
+                name: id.unreadableName,
+                state: .pending,
+                silence: nil,
+                version: Version(0),
+                silentSince: now
+            )
+        }
     }
 
     /// Whom to read next.
@@ -60,7 +79,7 @@ package struct KillWatch: Equatable, Sendable {
 
     /// Takes what one round of reads, all ended at `now`, has found of those that were pending.
     ///
-    /// - Parameter found: `nil` for a replica whose record has gone.
+    /// - Parameter found: `nil` for a replica whose record has gone; one whose record does not open is not in it.
     package mutating func saw(_ found: [ReplicaID: ReplicaVault.Entry?], at now: BootInstant) {
         let isGap = self.lastRead.duration(to: now) > Self.longestGap
         self.lastRead = now
@@ -75,9 +94,13 @@ package struct KillWatch: Equatable, Sendable {
                 continue
             }
             if entry.version != self.replicas[index].version || isGap {
+                self.replicas[index].name = entry.record.name
+                self.replicas[index].silence = entry.record.silence
                 self.replicas[index].version = entry.version
                 self.replicas[index].silentSince = now
-            } else if self.replicas[index].silentSince.duration(to: now) >= self.replicas[index].silence {
+            } else if let silence = self.replicas[index].silence,
+                self.replicas[index].silentSince.duration(to: now) >= silence
+            {
                 self.replicas[index].state = .leaseExpired
             }
         }

@@ -28,20 +28,78 @@ package struct ReplicaVault: Sendable {
         return Entry(id: id, record: try ReplicaRecord(decoding: stored.plaintext), version: stored.version)
     }
 
+    /// A read of a record that does open.
+    package struct Found: Sendable {
+        /// `nil` where it has gone.
+        package let entry: Entry?
+    }
+
+    /// As ``read(_:)``, but `nil` for a record that does not open.
+    package func readIfOpen(_ id: ReplicaID) async throws(StoreError) -> Found? {
+        do throws(StoreError) {
+            return Found(entry: try await self.read(id))
+        } catch {
+            guard error.code == .unreadable else { throw error }
+            return nil
+        }
+    }
+
+    /// The replicas there are.
+    package struct Listing: Equatable, Sendable {
+        package var entries: [Entry] = []
+        /// Those whose record does not open: whoever they are, they may be running.
+        package var unreadable: [ReplicaID] = []
+    }
+
     /// All replicas there are.
-    package func all() async throws(StoreError) -> [Entry] {
-        var entries: [Entry] = []
+    package func list() async throws(StoreError) -> Listing {
+        var listing = Listing()
         var last: RecordKey?
         repeat {
             let page = try await self.records.store.keys(under: .replicas, after: last, limit: 500)
             for key in page {
                 let id = ReplicaID(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
-                if let entry = try await self.read(id) { entries.append(entry) }
+                if let found = try await self.readIfOpen(id) {
+                    if let entry = found.entry { listing.entries.append(entry) }
+                } else {
+                    listing.unreadable.append(id)
+                }
             }
             last = page.last
         } while last != nil
-        return entries
+        return listing
     }
+
+    /// Marks a replica that it is to be removed: from its next poll on it puts no token into a request before it has
+    /// joined anew. One whose record does not open gets another in its place.
+    ///
+    /// - Parameter longestLease: taken for the lease of one whose record does not open.
+    /// - Returns: `nil` for one that has gone.
+    func expel(_ id: ReplicaID, longestLease: Duration, at now: WallTime) async throws(StoreError) -> Entry? {
+        for _ in 0..<Self.mostTries {
+            guard let stored = try await self.records.store.read(.replica(id.rawValue)) else { return nil }
+            var record = ReplicaRecord(
+                boot: BootID(rawValue: ""),
+                name: id.unreadableName,
+                lease: longestLease,
+                joinedAt: now
+            )
+            if let found = try await self.readIfOpen(id) {
+                guard let entry = found.entry else { return nil }
+                guard !entry.record.isExpelled else { return entry }
+                record = entry.record
+            }
+            record.isExpelled = true
+            do throws(StoreError) {
+                return try await self.write(record, for: id, expecting: stored.version)
+            } catch {
+                guard error.code == .conflict else { throw error }
+            }
+        }
+        throw StoreError(.unreachable, "other writers came between each time")
+    }
+
+    private static let mostTries = 8
 
     /// Writes behind version `expecting` (`nil`: it joins).
     package func write(
@@ -56,10 +114,24 @@ package struct ReplicaVault: Sendable {
     /// Removes a replica's record. One that has gone is no error.
     package func remove(_ id: ReplicaID) async throws(StoreError) {
         guard let stored = try await self.records.store.read(.replica(id.rawValue)) else { return }
+        _ = try await self.remove(id, expecting: stored.version)
+    }
+
+    /// Removes a replica's record if nobody has written it since.
+    ///
+    /// - Returns: whether there is none any more.
+    func remove(_ id: ReplicaID, expecting version: Version) async throws(StoreError) -> Bool {
         do throws(StoreError) {
-            try await self.records.store.remove(.replica(id.rawValue), expecting: stored.version)
+            try await self.records.store.remove(.replica(id.rawValue), expecting: version)
+            return true
         } catch {
-            guard error.code == .conflict, error.current == nil else { throw error }
+            guard error.code == .conflict else { throw error }
+            return error.current == nil
         }
     }
+}
+
+extension ReplicaID {
+    /// What is shown of a replica whose record does not open.
+    package var unreadableName: String { "\(self.rawValue.prefix(8)), whose record does not open" }
 }

@@ -51,6 +51,7 @@ package struct Revoker: Sendable {
         }
         if record.tokens != nil {
             try await self.takeAway(entry.record, of: account, epochs)
+            record.rememberKilled()
             record.tokens = nil
             record.trouble = nil
         }

@@ -98,6 +98,13 @@ package struct AccountDesk<Waiter> {
         self.epochs.verdict(on: self.sight?.entry?.record, of: self.account, at: self.binding.provider) == .killed
     }
 
+    /// Whether a kill took the account's tokens and was lifted since: others must be imported.
+    package var isEmptied: Bool {
+        guard !self.mints, let record = self.sight?.entry?.record else { return false }
+        let verdict = self.epochs.verdict(on: record, of: self.account, at: self.binding.provider)
+        return verdict == .dead || verdict == .live && record.tokens == nil && !record.killed.isEmpty
+    }
+
     /// Whether a flight is under way, or about to be.
     package var isFlying: Bool { self.flight != nil }
     /// How many wait here.

@@ -34,6 +34,8 @@ package struct AccountStatus: Equatable, Sendable {
 extension AccountStatus {
     /// The ``lastError`` of tokens that were made for another provider, token endpoint or client.
     package static let boundElsewhere = "bound_elsewhere"
+    /// The ``lastError`` of an account whose tokens were killed, after the revival: others must be imported.
+    package static let tokensKilled = "tokens_killed"
 
     /// Reads the status off what a process knows.
     ///
@@ -63,6 +65,8 @@ extension AccountStatus {
             self.state = .killed
         } else if desk.unreadable != nil {
             self.state = .unreadable
+        } else if desk.isEmptied {
+            self.state = .empty
         } else if isBoundElsewhere || record?.tokens != nil && !desk.mints && record?.trouble?.dead == true {
             self.state = .reauthorizationRequired
         } else if record?.tokens == nil, !desk.mints {
@@ -78,8 +82,10 @@ extension AccountStatus {
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt
         self.lastError =
-            isBoundElsewhere
-            ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.code.rawValue
+            desk.isEmptied && self.state == .empty
+            ? Self.tokensKilled
+            : isBoundElsewhere
+                ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.code.rawValue
         self.scopes = record?.tokens?.scopes ?? []
     }
 }

@@ -77,7 +77,14 @@ extension RefreshEngine {
         let rewrite = try await self.rewrite(account) { entry, plan throws(AccountChangeError) in
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
-            if let old = entry?.record { await self.kills.takeAway(old, of: account) }
+            var old = entry?.record
+            if epochs.verdict(on: old, of: account, at: plan.provider) == .dead { old?.rememberKilled() }
+            if let old {
+                guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
+                    throw .killedToken(account)
+                }
+                await self.kills.takeAway(old, of: account)
+            }
             let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
             return AccountRecord(
                 grant: grant,
@@ -89,11 +96,13 @@ extension RefreshEngine {
                     lifetime: accessToken == nil ? .zero : lifetime
                 ),
                 stamp: epochs.last,
-                binding: plan.binding
+                binding: plan.binding,
+                killed: old?.killed ?? []
             )
         }
         self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
         await self.tell(of: account, grant: grant)
+        try await self.checkForKill(of: rewrite.entry?.record, account, plan)
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }
 
@@ -103,15 +112,18 @@ extension RefreshEngine {
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
         let epochs = try await self.epochs(for: account)
+        var before: (record: AccountRecord, plan: AccountPlan)?
         let rewrite = try await self.rewrite(account, isDone: { $0.binding == $1.binding }) {
             entry,
             plan throws(AccountChangeError) in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
             // Else a kill of the one provider would be escaped by way of the other.
             guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else { throw .killed(account) }
+            before = (record, plan)
             record.adopt(plan.binding)
             return record
         }
+        if rewrite.hasWritten, let before { try await self.undoIfKilled(before.record, of: account, before.plan) }
         self.take(rewrite.entry, of: account, receipt: .stored)
         guard rewrite.hasWritten else { return }
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
@@ -143,7 +155,8 @@ extension RefreshEngine {
                 generation: .none,
                 tokens: nil,
                 stamp: epochs.last,
-                binding: plan.binding
+                binding: plan.binding,
+                killed: record.killed
             )
         }
         self.take(rewrite.entry, of: account, receipt: .stored)
@@ -151,6 +164,45 @@ extension RefreshEngine {
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
         }
         return outcomes
+    }
+
+    /// A kill may have come between the read of the log and the write: then what was imported is dead.
+    private func checkForKill(
+        of record: AccountRecord?,
+        _ account: AccountID,
+        _ plan: AccountPlan
+    ) async throws(AccountChangeError) {
+        guard let epochs = try? await self.kills.read() else { return }
+        switch epochs.verdict(on: record, of: account, at: plan.provider) {
+        case .live: return
+        case .killed:
+            self.kills.storedDead()
+            throw .killed(account)
+        case .dead:
+            self.kills.storedDead()
+            throw .killedMeanwhile(account)
+        }
+    }
+
+    /// A kill of the provider before may have come between the read of the log and the adoption, after which it no longer
+    /// concerns the record: the tokens go to be revoked where they were made.
+    private func undoIfKilled(
+        _ record: AccountRecord,
+        of account: AccountID,
+        _ plan: AccountPlan
+    ) async throws(AccountChangeError) {
+        let epochs = try await self.epochs(for: account)
+        guard epochs.verdict(on: record, of: account, at: plan.provider) != .live else { return }
+        await self.kills.takeAway(record, of: account)
+        let rewrite = try await self.rewrite(account, isDone: { adopted, _ in adopted.tokens == nil }) { entry, _ in
+            guard var adopted = entry?.record, adopted.mark == record.mark, adopted.tokens != nil else { return nil }
+            adopted.rememberKilled()
+            adopted.tokens = nil
+            adopted.trouble = nil
+            return adopted
+        }
+        self.take(rewrite.entry, of: account, receipt: .stored)
+        throw .killedMeanwhile(account)
     }
 
     private func epochs(for account: AccountID) async throws(AccountChangeError) -> KillEpochs {
@@ -284,6 +336,20 @@ extension AccountChangeError {
         AccountChangeError(
             .killed,
             "account \(account) is killed, and tokens can't come before martlet revive; martlet status shows the kill"
+        )
+    }
+
+    fileprivate static func killedToken(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(
+            .killed,
+            "account \(account): that token was killed, and stays dead; sign in at the provider again, and import what that gives"
+        )
+    }
+
+    fileprivate static func killedMeanwhile(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(
+            .killed,
+            "account \(account): its tokens were killed at that very moment, these with them; sign in at the provider again"
         )
     }
 

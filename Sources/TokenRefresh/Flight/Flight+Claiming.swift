@@ -101,7 +101,7 @@ extension Flight {
                     return self.end(.failed(.storeLost(self.plan.account, error)))
                 }
                 return self.pause(Self.storeRetry, for: .judge, now: now)
-            case .unwritable, .unreadable, .invalid:
+            case .unwritable, .unreadable, .outdated, .invalid:
                 return self.end(.failed(.storeLost(self.plan.account, error)))
             }
         }

@@ -24,6 +24,9 @@ extension RefreshEngine {
         self.settle(served)
     }
 
+    /// Whether the configuration has the account. Nobody is asked.
+    package func isConfigured(_ account: AccountID) -> Bool { self.plan(of: account) != nil }
+
     /// Reads an account's record anew: another process has put other tokens there.
     package func reread(_ account: AccountID) async {
         await self.look(at: account)
@@ -39,7 +42,7 @@ extension RefreshEngine {
         }
         switch epochs.verdict(on: record, of: plan.account, at: plan.provider) {
         case .killed: return (.killed(plan.account), epochs)
-        case .dead where !plan.grant.mints: return (.empty(plan.account), epochs)
+        case .dead where !plan.grant.mints: return (.emptied(plan.account), epochs)
         case .live, .dead: return (nil, epochs)
         }
     }

@@ -30,10 +30,11 @@ extension Sight {
         switch epochs.verdict(on: self.entry?.record, of: account, at: binding.provider) {
         case .live: break
         case .killed: return .blocked(.killed(account))
-        case .dead: return mints ? .refreshable : .blocked(.empty(account))
+        case .dead: return mints ? .refreshable : .blocked(.emptied(account))
         }
         guard let record = self.entry?.record, mints || record.tokens != nil else {
-            return mints ? .refreshable : .blocked(.empty(account))
+            let wasKilled = self.entry?.record.killed.isEmpty == false
+            return mints ? .refreshable : .blocked(wasKilled ? .emptied(account) : .empty(account))
         }
         let isOurs = record.binding == binding
         guard isOurs || mints && record.tokens?.refreshToken == nil else {

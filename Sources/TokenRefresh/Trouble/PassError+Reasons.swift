@@ -38,6 +38,14 @@ extension PassError {
         PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
 
+    /// Of tokens that a kill took, which was lifted since.
+    static func emptied(_ account: AccountID) -> PassError {
+        PassError(
+            .accountEmpty,
+            "account \(account): its tokens were killed, and stay dead; sign in again, and martlet accounts import \(account)"
+        )
+    }
+
     static func killed(_ account: AccountID) -> PassError {
         PassError(
             .killed,

@@ -1,7 +1,8 @@
 package import TokenModel
 
 extension AccountRecord {
-    private static let format: UInt8 = 1
+    /// 1 had no killed tokens.
+    private static let format: UInt8 = 2
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
@@ -26,6 +27,7 @@ extension AccountRecord {
             writer.write(trouble.reason)
         }
         writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
+        writer.write(self.killed) { writer.write($0.rawValue) }
         return writer.finish()
     }
 
@@ -33,7 +35,7 @@ extension AccountRecord {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        var reader = try FieldReader(bytes, formats: 1...Self.format)
         let grant = GrantID(rawValue: try reader.read())
         let generation = Generation(rawValue: try reader.read())
         let tokens = try reader.readOptional { reader throws(StoreError) in try TokenSet(from: &reader) }
@@ -62,6 +64,9 @@ extension AccountRecord {
         let refreshedAt = try reader.readOptional { reader throws(StoreError) in
             WallTime(millisecondsSince1970: try reader.read())
         }
+        let killed =
+            reader.format < 2
+            ? [] : try reader.readArray { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
         try reader.finish()
         self.init(
             grant: grant,
@@ -71,7 +76,8 @@ extension AccountRecord {
             binding: binding,
             claim: claim,
             trouble: trouble,
-            refreshedAt: refreshedAt
+            refreshedAt: refreshedAt,
+            killed: killed
         )
     }
 }

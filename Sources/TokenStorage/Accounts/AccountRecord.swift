@@ -18,6 +18,8 @@ package struct AccountRecord: Equatable, Sendable {
     package var trouble: Trouble?
     /// When this generation was committed.
     package var refreshedAt: WallTime?
+    /// Tokens of the account that were killed, the last ones: they are not taken again, whoever brings them.
+    package var killed: [TokenDigest]
 
     package init(
         grant: GrantID,
@@ -27,7 +29,8 @@ package struct AccountRecord: Equatable, Sendable {
         binding: Binding,
         claim: Claim? = nil,
         trouble: Trouble? = nil,
-        refreshedAt: WallTime? = nil
+        refreshedAt: WallTime? = nil,
+        killed: [TokenDigest] = []
     ) {
         self.grant = grant
         self.generation = generation
@@ -37,6 +40,7 @@ package struct AccountRecord: Equatable, Sendable {
         self.claim = claim
         self.trouble = trouble
         self.refreshedAt = refreshedAt
+        self.killed = killed
     }
 }
 

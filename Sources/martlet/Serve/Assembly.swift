@@ -23,6 +23,7 @@ enum Assembly {
     static func assemble(
         _ settings: GatewaySettings,
         ports claim: PortClaim,
+        acceptsOlderStore: Bool,
         log: LogWriter,
         logger: Logger
     ) async throws(CommandFailure) -> (RunningGateway, ProviderRoster) {
@@ -47,6 +48,7 @@ enum Assembly {
                 metrics,
                 audit: audit,
                 ports: claim,
+                acceptsOlderStore: acceptsOlderStore,
                 boot: boot,
                 register: register,
                 startedAt: startedAt,
@@ -71,6 +73,7 @@ enum Assembly {
         _ metrics: ProgramMetrics,
         audit: AuditTrail,
         ports claim: PortClaim,
+        acceptsOlderStore: Bool,
         boot: BootID,
         register: BootRegister?,
         startedAt: WallTime,
@@ -99,6 +102,11 @@ enum Assembly {
             name: settings.replica.name ?? HostName.text,
             lease: settings.replica.lease,
             witness: register,
+            // The memory store's next start has no other.
+            copy: KeptLog(
+                in: settings.stateDirectory,
+                of: settings.store.isDurable ? store.opened.storeID.rawValue : "memory"
+            ),
             logger: logger,
             fence: fence,
             endpoint: { current.current.endpoint(of: $0) }
@@ -179,7 +187,7 @@ enum Assembly {
         do throws(StoreError) {
             // When nothing can fail any more, that no record of a replica is left behind, and before anybody is served:
             // what is killed is killed from the first request on.
-            try await kills.start()
+            try await kills.start(acceptsOlderStore: acceptsOlderStore || !settings.store.isDurable)
         } catch {
             admin.stop()
             try? await admin.run()

@@ -35,6 +35,14 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var takeover = false
 
+    @Flag(
+        help: """
+            Start on a store that is older than this host knows it to have been, such as a backup: kills that it lacks are \
+            written back, and what was killed stays dead.
+            """
+    )
+    var acceptOlderStore = false
+
     func run() async throws {
         try MemoryGuard.raise()
         DescriptorLimit.raise()
@@ -45,7 +53,15 @@ struct ServeCommand: AsyncParsableCommand {
         let settings = try Self.settings(path)
         let (log, threshold) = Self.startLog(settings.log)
         do {
-            try await Self.serve(settings, from: path, takesOver: self.takeover, hangups, log, threshold)
+            try await Self.serve(
+                settings,
+                from: path,
+                takesOver: self.takeover,
+                acceptsOlderStore: self.acceptOlderStore,
+                hangups,
+                log,
+                threshold
+            )
         } catch {
             await Self.end(log)
             throw error
@@ -62,6 +78,7 @@ struct ServeCommand: AsyncParsableCommand {
         _ settings: GatewaySettings,
         from path: String,
         takesOver: Bool,
+        acceptsOlderStore: Bool,
         _ hangups: UnixSignalsSequence,
         _ log: LogWriter,
         _ threshold: LogThreshold
@@ -73,6 +90,7 @@ struct ServeCommand: AsyncParsableCommand {
         let (gateway, providers) = try await Assembly.assemble(
             settings,
             ports: takesOver ? .successor : .first,
+            acceptsOlderStore: acceptsOlderStore,
             log: log,
             logger: logger
         )

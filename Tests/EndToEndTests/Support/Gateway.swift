@@ -20,6 +20,7 @@ final class Gateway: Sendable {
     ///   - route: more of the route's keys.
     ///   - more: lines at the end of the configuration.
     ///   - log: a path where the log goes instead of a file of the program's.
+    ///   - options: more of the command line.
     init(
         _ mock: Mock,
         provider: String = "mock",
@@ -30,7 +31,8 @@ final class Gateway: Sendable {
         listener: String = "127.0.0.1:0",
         route: String = "strip: true",
         more: String = "",
-        log: String? = nil
+        log: String? = nil,
+        options: [String] = []
     ) async throws {
         self.directory = directory
         try Self.configure(
@@ -44,7 +46,12 @@ final class Gateway: Sendable {
             route: route,
             more: more
         )
-        self.program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory, errors: log)
+        self.program = try Program(
+            "martlet",
+            ["serve", "--config", "martlet.yaml"] + options,
+            in: directory,
+            errors: log
+        )
         self.callers = try await self.program.address(behind: "callers: ")
         self.admin = try await self.program.address(behind: "admin: ")
         self.metrics = try await self.program.address(behind: "metrics: ")

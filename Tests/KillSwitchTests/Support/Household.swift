@@ -25,7 +25,8 @@ struct Household: Sendable {
     func replica(
         _ name: String,
         lease: Duration = .seconds(10),
-        witness: (any BootWitness)? = nil
+        witness: (any BootWitness)? = nil,
+        copy: KeptLog? = nil
     ) -> Replica {
         let clock = self.clock
         let provider = self.provider
@@ -36,6 +37,7 @@ struct Household: Sendable {
             name: name,
             lease: lease,
             witness: witness,
+            copy: copy,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             fence: fence,
@@ -45,8 +47,14 @@ struct Household: Sendable {
     }
 
     /// Runs replicas for as long as `body` does; time passes by itself, as fast as they sleep.
-    func run(_ replicas: [Replica], _ body: @escaping @Sendable () async throws -> Void) async throws {
-        for replica in replicas { try await replica.kills.start() }
+    ///
+    /// - Parameter acceptsOlderStore: as they are started.
+    func run(
+        _ replicas: [Replica],
+        acceptsOlderStore: Bool = false,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        for replica in replicas { try await replica.kills.start(acceptsOlderStore: acceptsOlderStore) }
         let end = End()
         try await withThrowingTaskGroup { tasks in
             for replica in replicas { tasks.addTask { await replica.kills.run() } }
@@ -117,6 +125,7 @@ final class HeardFence: KillFence {
         var fenced: [Epoch] = []
         var streams: [KillStreams] = []
         var replaced: [AccountID] = []
+        var last = KillEpochs()
         var until = BootInstant.distantPast
         var isStuck = false
         var stuck: [CheckedContinuation<Void, Never>] = []
@@ -126,6 +135,8 @@ final class HeardFence: KillFence {
 
     var streams: [KillStreams] { self.state.withLock { $0.streams } }
     var fenced: [Epoch] { self.state.withLock { $0.fenced } }
+    /// What it goes by.
+    var epochs: KillEpochs { self.state.withLock { $0.last } }
     var replaced: [AccountID] { self.state.withLock { $0.replaced } }
     /// Until when tokens may be put into requests.
     var until: BootInstant { self.state.withLock { $0.until } }
@@ -152,6 +163,7 @@ final class HeardFence: KillFence {
         }
         self.state.withLock { state in
             state.fenced.append(epochs.last)
+            state.last = epochs
             state.streams.append(streams)
         }
         return 0
@@ -207,11 +219,23 @@ final class WilfulTokenStore: TokenStore {
         var mute: RecordKey?
         var spoiled: RecordKey?
         var losesAnswer = false
+        var afterWrite: (key: RecordKey, body: @Sendable () async -> Void)?
     }
 
     private let state = Mutex(State())
 
     func become(_ mood: Mood) { self.state.withLock { $0.mood = mood } }
+
+    /// Erases what stands there, as a store that was put back from a backup.
+    func lose(_ key: RecordKey) async throws {
+        guard let stored = try await self.store.read(key) else { return }
+        try await self.store.remove(key, expecting: stored.version)
+    }
+
+    /// Calls `body` once, when the next write there stands, and before its writer hears of that.
+    func afterWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
+        self.state.withLock { $0.afterWrite = (key, body) }
+    }
 
     /// From now on nobody writes there.
     func refuseWrites(at key: RecordKey) { self.state.withLock { $0.mute = key } }
@@ -240,6 +264,10 @@ final class WilfulTokenStore: TokenStore {
         try self.check(writes: true)
         if self.state.withLock({ $0.mute == key }) { throw StoreError(.unwritable, "nobody writes here") }
         try await self.store.write(value, at: key, as: version, expecting: expecting)
+        let after = self.state.withLock { state in
+            state.afterWrite?.key == key ? state.afterWrite.take()?.body : nil
+        }
+        await after?()
         let isLost = self.state.withLock { state in
             defer { state.losesAnswer = false }
             return state.losesAnswer

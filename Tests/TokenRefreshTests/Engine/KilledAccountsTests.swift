@@ -65,7 +65,10 @@ import TokenStorage
             }
             replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             #expect(await replica.ask().value == .error(.accountEmpty))
-            try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.state == .empty)
+            #expect(status?.lastError == "tokens_killed")
+            try await replica.engine.importTokens(Secret("rt-new"), for: alice)
             #expect(await replica.ask().value.generation == Generation(1))
             #expect(self.house.kills.changed == [alice])
         }
@@ -143,9 +146,71 @@ import TokenStorage
         try await self.house.withReplica(self.endpoint) { replica in
             self.kill(replica)
             replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
-            try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            try await replica.engine.importTokens(Secret("rt-new"), for: alice)
             #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
         }
+    }
+
+    @Test(arguments: [("rt-0", nil), ("rt-new", "at-0")] as [(String, String?)])
+    func `given a kill that was lifted, a killed token is not imported again, before and after others were`(
+        _ refreshToken: String,
+        _ accessToken: String?
+    ) async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            self.kill(replica)
+            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            func bringBack() async throws {
+                try await replica.engine.importTokens(
+                    Secret(refreshToken),
+                    accessToken: accessToken.map { Secret($0) },
+                    for: alice
+                )
+            }
+            let early = await #expect(throws: AccountChangeError.self) { try await bringBack() }
+            #expect(early?.code == .killed)
+            #expect(early?.message.contains("stays dead") == true)
+            try await replica.engine.importTokens(Secret("rt-other"), for: alice)
+            let late = await #expect(throws: AccountChangeError.self) { try await bringBack() }
+            #expect(late?.code == .killed)
+            #expect(try await self.house.record()?.tokens?.refreshToken == Secret("rt-other"))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `given a kill while tokens are imported, the import is an error, and they are revoked`(isLifted: Bool)
+        async throws
+    {
+        try await self.house.withReplica(self.endpoint) { replica in
+            self.house.kills.changeAfterNextRead { epochs in
+                epochs.raise(.account(alice), at: epochs.last.next, holds: true)
+                if isLifted { epochs.lift(.account(alice), at: epochs.last.next) }
+            }
+            let error = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            }
+            #expect(error?.code == .killed)
+            #expect(self.house.kills.storedDeadCount == 1)
+        }
+    }
+
+    @Test func `given a kill of the provider before while tokens are adopted, they are taken away and not adopted`()
+        async throws
+    {
+        try await self.house.put(.valid().with { $0.binding.provider = ProviderID("before") })
+        try await self.house.withReplica(self.endpoint) { replica in
+            self.house.kills.changeAfterNextRead {
+                $0.raise(.provider(ProviderID("before")), at: $0.last.next, holds: true)
+            }
+            let error = await #expect(throws: AccountChangeError.self) { try await replica.engine.adopt(alice) }
+            #expect(error?.code == .killed)
+            let record = try await self.house.record()
+            #expect(record?.tokens == nil)
+            #expect(record?.hasKilled(Secret("rt-0")) == true)
+            #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
+            #expect(await replica.ask().value == .error(.accountEmpty))
+        }
+        #expect(self.endpoint.spent.isEmpty)
     }
 }
 

@@ -13,6 +13,7 @@ final class ScriptedKills: KillReader {
         var takenAway: [AccountRecord] = []
         var storedDead = 0
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
+        var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
     }
 
     private let state: Mutex<State>
@@ -43,13 +44,20 @@ final class ScriptedKills: KillReader {
         self.state.withLock { $0.atNextRead = change }
     }
 
+    /// Writes to the log when somebody has read it next.
+    func changeAfterNextRead(_ change: @escaping @Sendable (inout KillEpochs) -> Void) {
+        self.state.withLock { $0.afterNextRead = change }
+    }
+
     func becomeAway() { self.state.withLock { $0.isAway = true } }
 
     func read() async throws(StoreError) -> KillEpochs {
         let epochs: KillEpochs? = self.state.withLock { state in
             guard !state.isAway else { return nil }
             state.atNextRead.take()?(&state.epochs)
-            return state.epochs
+            let epochs = state.epochs
+            state.afterNextRead.take()?(&state.epochs)
+            return epochs
         }
         guard let epochs else { throw StoreError(.unreachable, "the store was taken away") }
         return epochs

@@ -29,7 +29,8 @@ extension AccountRecord {
                 dead: true,
                 reason: "invalid_grant"
             ),
-            refreshedAt: WallTime(millisecondsSince1970: 1_700_000_000_456)
+            refreshedAt: WallTime(millisecondsSince1970: 1_700_000_000_456),
+            killed: [TokenDigest(of: Secret("dead")), TokenDigest(of: Secret("as well"))]
         )
     }
 }

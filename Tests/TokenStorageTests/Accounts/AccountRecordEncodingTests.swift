@@ -40,6 +40,15 @@ struct AccountRecordEncodingTests {
         #expect(try AccountRecord(decoding: record.encoded()) == record)
     }
 
+    @Test func `a record of before killed tokens were remembered reads as one without any`() throws {
+        var record = AccountRecord.sample()
+        record.killed = []
+        // The list's length stands last.
+        var bytes = Array(record.encoded().copied().dropLast(4))
+        bytes[0] = 1
+        #expect(try AccountRecord(decoding: Secret(bytes)) == record)
+    }
+
     @Test(arguments: records.indices.dropLast())
     func `bytes cut short or continued are no record`(index: Int) {
         let bytes = Self.records[index].encoded().copied()

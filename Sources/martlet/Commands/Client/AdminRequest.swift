@@ -92,6 +92,11 @@ package struct AdminRequest: Sendable {
         AdminRequest(.get, "/v1/audit?after=\(after)&limit=\(limit)", "read the audit log")
     }
 
+    /// No kill waits for it any more.
+    package static func forgetReplica(_ name: String) -> AdminRequest {
+        AdminRequest(.delete, "/v1/replicas/\(Self.encoded(name))", "forget replica \(name)")
+    }
+
     /// The provider is asked about each token, which may take its time.
     package static func removeTokens(of name: String) -> AdminRequest {
         AdminRequest(

@@ -7,8 +7,15 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package let listeners: [Listener]
     /// What the kill switch holds now; `nil` where a gateway of before says nothing of it.
     package let killed: [ScopeReply]?
+    /// Kills that the store has not taken yet.
+    package let waitingKills: [ScopeReply]?
     package let providers: [Provider]
     package let accounts: [AccountReply]
+
+    private enum CodingKeys: String, CodingKey {
+        case version, ready, replica, store, listeners, killed, providers, accounts
+        case waitingKills = "waiting_kills"
+    }
 
     /// The process that answered.
     package struct Replica: Decodable, Equatable, Sendable {

@@ -20,7 +20,7 @@ struct KillCommand: AsyncParsableCommand {
 
     @OptionGroup var scope: ScopeOptions
     @Option(help: ArgumentHelp("Why; it stands in the log for good.", valueName: "text")) var reason: String
-    @Option(help: ArgumentHelp("How long to wait for its end.", valueName: "time")) var wait = "15s"
+    @Option(help: ArgumentHelp("How long to wait for its end, 5m at most.", valueName: "time")) var wait = "15s"
     @Flag(help: "Let requests end whose head has left, instead of cutting them.") var drain = false
     @OptionGroup var admin: AdminOptions
 
@@ -47,10 +47,7 @@ struct KillCommand: AsyncParsableCommand {
             Console.complain("warning: the audit log could not be written; this kill is not in it")
         }
         guard !kill.isComplete else { return }
-        throw CommandFailure(
-            .no,
-            "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"
-        )
+        throw CommandFailure(.no, KillText.obstacle(kill))
     }
 
     private struct Order: Encodable {
@@ -108,7 +105,11 @@ struct ReviveCommand: AsyncParsableCommand {
         let reply = try await self.admin.client().send(.revive(Array(try JSONEncoder().encode(order))))
         if self.admin.isJSON { return Console.say(reply.text) }
         let revival = try reply.read(RevivalReply.self)
-        Console.say("\(revival.revived.text) may have new tokens again; what was killed stays dead")
+        Console.say(
+            "\(revival.revived.text) may have new tokens again; what was killed stays dead: import new ones (minted ones come by "
+                + "themselves)"
+        )
+        for kill in revival.lifted ?? [] { Console.say("lifted: kill \(kill.id), epoch \(kill.epoch)") }
         if !revival.killed.isEmpty {
             Console.say("still killed: \(revival.killed.map(\.text).joined(separator: ", "))")
         }
@@ -117,36 +118,5 @@ struct ReviveCommand: AsyncParsableCommand {
     private struct Order: Encodable {
         let scope: ScopeReply
         let reason: String
-    }
-}
-
-/// `martlet replicas`.
-struct ReplicasCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "replicas",
-        abstract: "Show the gateways that share this one's store: those that a kill waits for.",
-        discussion: """
-            Example:
-              martlet replicas
-            """
-    )
-
-    @OptionGroup var admin: AdminOptions
-
-    func run() async throws {
-        let reply = try await self.admin.client().send(.replicas)
-        if self.admin.isJSON { return Console.say(reply.text) }
-        let times = RelativeTime(now: .now)
-        var table = TextTable("REPLICA", "BOOT", "LEASE", "FENCED UP TO", "JOINED")
-        for replica in try reply.read(ReplicasReply.self).replicas {
-            table.add([
-                replica.this ? "\(replica.name) (this one)" : replica.name,
-                String(replica.boot.prefix(8)),
-                "\(replica.leaseMilliseconds) ms",
-                String(replica.acknowledged),
-                times.text(replica.joinedAt),
-            ])
-        }
-        for line in table.lines { Console.say(line) }
     }
 }

@@ -18,6 +18,10 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package let reason: String
     /// `complete` or `pending`.
     package let state: String
+    /// `reachable`, or what keeps the kill from standing there; `nil` where a gateway of before says nothing of it.
+    package let store: String?
+    /// Its scope was killed before.
+    package let wasKilled: Bool?
     package let replicas: [Replica]
     package let tokens: Tokens
     package let draining: Int
@@ -48,7 +52,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, scope, reason, state, replicas, tokens, draining, audited
+        case id, scope, reason, state, store, replicas, tokens, draining, audited
+        case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"
     }
@@ -64,7 +69,16 @@ package struct KillsReply: Decodable, Equatable, Sendable {
 /// What is still killed after a revival.
 package struct RevivalReply: Decodable, Equatable, Sendable {
     package let revived: ScopeReply
+    /// Of the revival itself; `nil` where a gateway of before says nothing of it.
+    package let epoch: UInt64?
+    package let lifted: [Kill]?
     package let killed: [ScopeReply]
+
+    /// A kill that holds no longer.
+    package struct Kill: Decodable, Equatable, Sendable {
+        package let id: String
+        package let epoch: UInt64
+    }
 }
 
 /// The replicas there are.
@@ -78,12 +92,21 @@ package struct ReplicasReply: Decodable, Equatable, Sendable {
         package let leaseMilliseconds: Int64
         package let acknowledged: UInt64
         package let expelled: Bool
-        package let joinedAt: String
+        /// `false`: its record does not open.
+        package let readable: Bool?
+        package let joinedAt: String?
 
         private enum CodingKeys: String, CodingKey {
-            case name, boot, this, acknowledged, expelled
+            case name, boot, this, acknowledged, expelled, readable
             case leaseMilliseconds = "lease_ms"
             case joinedAt = "joined_at"
         }
     }
+}
+
+/// A replica that is being forgotten.
+package struct ForgottenReplicaReply: Decodable, Equatable, Sendable {
+    package let name: String
+    package let state: String
+    package let until: String?
 }

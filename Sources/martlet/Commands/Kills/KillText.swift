@@ -12,6 +12,8 @@ package struct KillText: Sendable {
         facts.add("kill", "\(kill.id), \(kill.scope.text)")
         facts.add("reason", kill.reason)
         facts.add("state", self.state(kill))
+        if kill.wasKilled == true { facts.add("before", "it was killed already; this kill stands beside that one") }
+        if let store = Self.store(kill) { facts.add("store", store) }
         for replica in kill.replicas where replica.state != "acknowledged" {
             let until = replica.until.map { ", at the latest \(self.times.text($0))" } ?? ""
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
@@ -22,8 +24,30 @@ package struct KillText: Sendable {
     }
 
     private func state(_ kill: KillReply) -> String {
-        guard kill.isComplete else { return "pending: not every replica has stopped yet" }
+        guard kill.isComplete else {
+            return Self.isAway(kill)
+                ? "pending: the store has not taken it; the replica that was asked has stopped"
+                : "pending: not every replica has stopped yet"
+        }
         return "complete: no replica sends any of these tokens any more, \(self.times.text(kill.completedAt))"
+    }
+
+    private static func isAway(_ kill: KillReply) -> Bool { kill.store.map { $0 != "reachable" } ?? false }
+
+    /// Who stops when, where the store has not taken the kill.
+    private static func store(_ kill: KillReply) -> String? {
+        guard self.isAway(kill) else { return nil }
+        return kill.store == "unwritable"
+            ? "unwritable: other replicas go on while they can read it; kill at each of them, or stop them"
+            : "unreachable: another replica stops when its lease ends, if it can't read the store either"
+    }
+
+    /// Why the command that ordered it ends with a failure.
+    package static func obstacle(_ kill: KillReply) -> String {
+        self.isAway(kill)
+            ? "the kill is not complete: the store has not taken it yet (\(kill.store ?? "")); the gateway keeps it and tries until "
+                + "it stands; martlet kills shows how it goes on"
+            : "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"
     }
 
     private static func tokens(_ tokens: KillReply.Tokens) -> String {

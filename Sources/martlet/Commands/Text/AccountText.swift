@@ -34,6 +34,9 @@ package struct AccountText: Sendable {
         facts.add("token ends", self.times.longText(account.expiresAt))
         facts.add("last refresh", self.times.longText(account.lastRefreshAt))
         facts.add("last error", account.lastError ?? "-")
+        if account.lastError == "tokens_killed" {
+            facts.add("what helps", "its tokens were killed and stay dead: sign in again, and martlet accounts import")
+        }
         facts.add("generation", String(account.generation))
         facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
         return facts.lines

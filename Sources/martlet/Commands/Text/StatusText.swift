@@ -19,6 +19,10 @@ package struct StatusText: Sendable {
         if let killed = status.killed, !killed.isEmpty {
             facts.add("killed", killed.map(\.text).joined(separator: ", "))
         }
+        if let waiting = status.waitingKills, !waiting.isEmpty {
+            let scopes = waiting.map(\.text).joined(separator: ", ")
+            facts.add("waiting", "the store has not taken the kill of \(scopes): it holds in this replica alone")
+        }
         return facts.lines + self.providers(status) + self.accounts(status.accounts)
     }
 

@@ -1,0 +1,115 @@
+internal import Logging
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// Replicas that nobody is to wait for any more, in two steps: one is marked as expelled, and when it can't have put a token
+/// into a request since without having seen that, its record goes.
+extension KillSwitch {
+    /// Expels the replica that is called `name`, by its name, its boot or the beginning of its boot.
+    ///
+    /// Where it lives it finds that out by its next poll, stops, and joins anew. Where nobody can read its record it is
+    /// forgotten like one with the longest lease there may be.
+    package func forget(_ name: String) async throws(KillSwitchError) -> ReplicaExpulsion {
+        let listing = try await self.replicaListing()
+        let id = try self.replica(called: name, in: listing)
+        do throws(StoreError) {
+            let known = listing.entries.first { $0.id == id }
+            if let known, try await self.withoutDead(known) == nil {
+                return ReplicaExpulsion(id: id, name: known.record.name, until: nil)
+            }
+            let now = self.timepiece.now
+            guard let entry = try await self.replicas.expel(id, longestLease: Self.longestLease, at: now.wall) else {
+                return ReplicaExpulsion(id: id, name: known?.record.name ?? name, until: nil)
+            }
+            self.logger.notice(
+                "a replica is expelled",
+                metadata: ["replica.name": "\(entry.record.name)", "replica.boot": "\(entry.record.boot)"]
+            )
+            self.seeExpelled(entry)
+            return ReplicaExpulsion(
+                id: id,
+                name: entry.record.name,
+                until: now.wall.advanced(by: entry.record.silence)
+            )
+        } catch {
+            throw KillSwitchError(error)
+        }
+    }
+
+    /// As the configuration allows.
+    private static let longestLease = Duration.seconds(300)
+    private static let shortestBeginning = 6
+
+    private func replica(
+        called name: String,
+        in listing: ReplicaVault.Listing
+    ) throws(KillSwitchError) -> ReplicaID {
+        let isBeginning = name.utf8.count >= Self.shortestBeginning
+        let named = listing.entries.filter { entry in
+            entry.record.name == name || isBeginning && entry.record.boot.rawValue.hasPrefix(name)
+        }
+        // A gateway of the same name that was started anew is not meant.
+        let others = named.filter { $0.record.boot != self.boot }
+        let unreadable = listing.unreadable.filter { isBeginning && $0.rawValue.hasPrefix(name) }
+        switch (others.count + unreadable.count, named.isEmpty) {
+        case (1, _):
+            if let id = others.first?.id ?? unreadable.first { return id }
+            fallthrough
+        case (0, true):
+            throw KillSwitchError(.noSuchReplica, "no replica has that name or boot; martlet replicas list shows them")
+        case (0, false):
+            throw KillSwitchError(
+                .ownReplica,
+                "that replica is the one that was asked, and it runs: stop it, and it takes itself out of the list"
+            )
+        default:
+            throw KillSwitchError(
+                .ambiguousReplica,
+                "several replicas have that name: say the boot, or its beginning; martlet replicas list shows them"
+            )
+        }
+    }
+
+    /// Has an expelled replica removed in its time; also one that another process has expelled, and not removed.
+    private func seeExpelled(_ entry: ReplicaVault.Entry) {
+        guard self.state.withLock({ $0.expelled.insert(entry.id).inserted }) else { return }
+        self.newlyExpelled.yield(entry)
+    }
+
+    /// Removes the expelled, each when it has been marked for its lease, and a little, by this process's clock.
+    func removeExpelled() async {
+        await withDiscardingTaskGroup { tasks in
+            for await entry in self.expelled {
+                tasks.addTask {
+                    await self.timepiece.rest(
+                        until: self.timepiece.now.boot.advanced(by: entry.record.silence)
+                    )
+                    if !Task.isCancelled { await self.removeExpelled(entry) }
+                    self.state.withLock { _ = $0.expelled.remove(entry.id) }
+                }
+            }
+            tasks.cancelAll()
+        }
+    }
+
+    /// What can't be removed now is looked at again once a minute.
+    private func removeExpelled(_ entry: ReplicaVault.Entry) async {
+        do throws(StoreError) {
+            guard try await self.replicas.remove(entry.id, expecting: entry.version) else { return }
+            self.logger.notice("a replica is forgotten", metadata: ["replica.name": "\(entry.record.name)"])
+        } catch {
+            self.logger.debug(
+                "an expelled replica waits for the store",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+        }
+    }
+
+    /// Takes those out whose process has ended, and sees to those that were expelled.
+    func lookAfterReplicas() async throws(StoreError) {
+        for entry in try await self.replicas.list().entries {
+            if let entry = try await self.withoutDead(entry), entry.record.isExpelled { self.seeExpelled(entry) }
+        }
+    }
+}

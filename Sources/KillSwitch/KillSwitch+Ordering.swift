@@ -1,0 +1,148 @@
+internal import Logging
+internal import Synchronization
+package import TokenModel
+internal import TokenStorage
+
+/// Kills that the store has not taken: they hold in this process at once, outlive it in `state_dir`, and are written when
+/// the store is there again.
+extension KillSwitch {
+    /// Fences this process against `entry`, before anything is asked of the store.
+    func order(_ entry: KillEntry) async {
+        self.state.withLock { $0.orders.append(KillOrder(entry: entry)) }
+        let draining = await self.fenceAnew(entry.streams)
+        self.noteOrder(entry.id) { $0.draining = draining }
+    }
+
+    /// Goes back on an order that no store will ever take.
+    func withdraw(_ entry: KillEntry) async {
+        self.state.withLock { $0.orders.removeAll { $0.entry.id == entry.id } }
+        _ = await self.fenceAnew(.drain)
+    }
+
+    /// Keeps an order that the store did not take.
+    func keep(_ entry: KillEntry, _ cause: StoreError) async {
+        self.noteOrder(entry.id) { $0.cause = cause.code }
+        self.logger.error(
+            """
+            a kill does not stand in the store: this replica has stopped, another does when it could not read the store for \
+            its lease; the kill is written as soon as the store takes it
+            """,
+            metadata: [
+                "kill.id": "\(entry.id)", "kill.scope": "\(entry.scope.text)", "error.code": "\(cause.code.rawValue)",
+                "error.reason": "\(cause.message)",
+            ]
+        )
+        do throws(StoreError) {
+            guard let copy = self.copy else { throw StoreError(.unwritable, "there is no copy in state_dir") }
+            try await copy.keep(order: entry.encoded(), id: entry.id.rawValue)
+        } catch {
+            self.logger.error(
+                "a kill that the store has not taken could not be kept in state_dir: it ends with this process",
+                metadata: ["kill.id": "\(entry.id)", "error.reason": "\(error.message)"]
+            )
+        }
+    }
+
+    /// Takes up what an earlier start, or another process on this `state_dir`, could not write: before anything is served.
+    func takeUpOrders() async throws(StoreError) {
+        guard let copy = self.copy else { return }
+        for bytes in try await copy.orders() {
+            let entry = try KillEntry(decoding: bytes)
+            let isNew = self.state.withLock { state in
+                guard !state.orders.contains(where: { $0.entry.id == entry.id }) else { return false }
+                state.orders.append(KillOrder(entry: entry, cause: .unreachable))
+                return true
+            }
+            guard isNew else { continue }
+            self.logger.warning(
+                "a kill of before waits to be written to the store, and holds",
+                metadata: ["kill.id": "\(entry.id)", "kill.scope": "\(entry.scope.text)"]
+            )
+        }
+        if self.state.withLock({ !$0.orders.isEmpty }) { _ = await self.fenceAnew(.abort) }
+    }
+
+    /// Writes the orders that wait, each behind `known`, the whole log as far as it was just read. What can't be written
+    /// is tried again by the next poll: that the log could be read is worth a lease.
+    ///
+    /// - Returns: whether anything new stands in the log.
+    func raiseOrders(behind known: Epoch, _ new: [KillEntry]) async -> Bool {
+        let ids = Set(new.map(\.id))
+        let waiting = self.state.withLock { state in
+            state.orders.filter { $0.cause != nil && !ids.contains($0.entry.id) }
+        }
+        var hasRaised = false
+        for order in waiting {
+            do throws(StoreError) {
+                _ = try await self.log.append(order.entry, behind: known)
+                hasRaised = true
+            } catch {
+                self.noteOrder(order.entry.id) { $0.cause = error.code }
+                self.logger.debug("a kill waits for the store", metadata: ["error.code": "\(error.code.rawValue)"])
+                break
+            }
+        }
+        return hasRaised
+    }
+
+    /// Forgets what stands in the log now.
+    func release(_ orders: [KillOrder]) async {
+        for order in orders where order.cause != nil {
+            await self.copy?.release(order: order.entry.id.rawValue)
+            self.logger.notice(
+                "a kill that had to wait for the store stands there now",
+                metadata: ["kill.id": "\(order.entry.id)", "kill.scope": "\(order.entry.scope.text)"]
+            )
+        }
+    }
+
+    func noteOrder(_ id: KillID, _ change: (inout KillOrder) -> Void) {
+        self.state.withLock { state in
+            guard let index = state.orders.firstIndex(where: { $0.entry.id == id }) else { return }
+            change(&state.orders[index])
+        }
+    }
+
+    /// What can be said of a kill that the store has not taken.
+    func report(on order: KillOrder) -> KillReport {
+        KillReport(
+            id: order.entry.id,
+            scope: order.entry.scope,
+            reason: order.entry.reason,
+            streams: order.entry.streams,
+            epoch: .start,
+            state: .pending,
+            store: order.cause == .unwritable ? .unwritable : .unreachable,
+            replicas: [KillReport.Replica(name: self.name, state: .acknowledged)],
+            draining: order.draining,
+            startedAt: order.entry.at
+        )
+    }
+
+    /// Scopes of kills that the store has not taken.
+    package var waitingScopes: [KillScope] {
+        self.state.withLock { $0.orders.filter { $0.cause != nil }.map(\.entry.scope) }
+    }
+
+    /// Fences this process by its orders and `entries`, which stand behind those it goes by.
+    ///
+    /// One after the other, whoever asks: no change undoes another.
+    /// - Returns: how many requests were left to end.
+    @discardableResult
+    func fenceAnew(_ streams: KillStreams, taking entries: [KillEntry] = []) async -> Int {
+        let ids = Set(entries.map(\.id))
+        return await self.turnstile.pass {
+            var (epochs, orders) = self.state.withLock { ($0.epochs, $0.orders) }
+            for entry in entries { epochs.fold(entry) }
+            orders.removeAll { ids.contains($0.entry.id) }
+            epochs.order(Set(orders.map(\.entry.scope)))
+            let draining = await self.fence.fence(epochs, streams)
+            let new = epochs
+            self.state.withLock { state in
+                state.epochs = new
+                state.orders.removeAll { ids.contains($0.entry.id) }
+            }
+            return draining
+        }
+    }
+}

@@ -1,0 +1,132 @@
+internal import Logging
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// A store that holds less than it has held: a failover that lost acknowledged writes, a backup that was put back.
+extension KillSwitch {
+    /// Reads the whole log, and holds it against this host's copy.
+    ///
+    /// - Parameter acceptsOlderStore: what the store lacks is written back, instead of refused.
+    /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
+    func readWholeLog(acceptsOlderStore: Bool) async throws(StoreError) -> [KillEntry] {
+        let copied = try await self.copy?.entries() ?? []
+        let entries = try await self.log.entries(behind: .start)
+        let ids = Set(entries.map(\.id.rawValue))
+        let missing = copied.filter { !ids.contains($0.id) }
+        guard let last = missing.last else { return entries }
+        guard acceptsOlderStore else {
+            let at = try KillEntry(decoding: last.bytes).at.rfc3339
+            self.logger.error(
+                "the store lacks entries of the kill log: start with --accept-older-store to write them back",
+                metadata: ["kill.missing": "\(missing.count)", "error.code": "\(StoreError.Code.outdated.rawValue)"]
+            )
+            throw StoreError(
+                .outdated,
+                "it lacks \(missing.count) entries of the kill log that this host's copy in state_dir has, the last of \(at): it "
+                    + "is older than it was, such as a backup, and what was killed since would live again; martlet serve "
+                    + "--accept-older-store writes them back, and what was killed stays dead"
+            )
+        }
+        try await self.writeBack(missing, behind: entries)
+        return try await self.log.entries(behind: .start)
+    }
+
+    /// Where others have written since the store was put back, no revival of before is written back as one: it might lift
+    /// what it never knew. What it had lifted is killed again, and may be revived again.
+    private func writeBack(_ missing: [KeptEntry], behind entries: [KillEntry]) async throws(StoreError) {
+        let numbers = missing.indices.map { UInt64(entries.count + $0 + 1) }
+        let isPlain = entries.isEmpty || missing.map(\.number) == numbers
+        for kept in missing {
+            let entry = try KillEntry(decoding: kept.bytes)
+            _ = try await self.log.append(isPlain ? entry : entry.withoutRevival, behind: Epoch(UInt64(entries.count)))
+        }
+        self.logger.notice(
+            "the kill log in the store has what it lacked again",
+            metadata: ["kill.missing": "\(missing.count)"]
+        )
+    }
+
+    /// Sees to it that the store still has all that this process goes by. An entry is written once and never removed: where
+    /// the last one stands, all do.
+    ///
+    /// - Throws: ``StoreError/Code/outdated`` where others have written in place of what is missing.
+    func restoreWhatIsMissing() async throws(StoreError) {
+        let known = self.state.withLock { $0.entries }
+        guard let last = known.last else { return }
+        let found = try await self.log.entry(Epoch(UInt64(known.count)))
+        if found?.id == last.id { return }
+        var count = known.count
+        var entry = found
+        while entry == nil, count > 1 {
+            count -= 1
+            entry = try await self.log.entry(Epoch(UInt64(count)))
+        }
+        if let entry {
+            guard entry.id == known[count - 1].id else { throw self.foreignLog() }
+        } else {
+            count = 0
+        }
+        for index in count..<known.count {
+            guard try await self.log.write(known[index], at: Epoch(UInt64(index + 1))) else { throw self.foreignLog() }
+        }
+        self.logger.error(
+            "the store had lost entries of the kill log, and has them again: it was put back, or loses what it acknowledges",
+            metadata: ["kill.missing": "\(known.count - count)"]
+        )
+    }
+
+    private func foreignLog() -> StoreError {
+        let isNew = self.state.withLock { state in
+            defer { state.hasFoundForeignLog = true }
+            return !state.hasFoundForeignLog
+        }
+        let message =
+            "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
+            + "since; no token is used here until a restart with --accept-older-store"
+        if isNew {
+            self.logger.critical("\(message)", metadata: ["error.code": "\(StoreError.Code.outdated.rawValue)"])
+        }
+        return StoreError(.outdated, message)
+    }
+
+    /// Has this host's copy catch up. Where it can't be written a kill goes on all the same.
+    func copyEntries() async {
+        guard let copy = self.copy else { return }
+        let (entries, copied) = self.state.withLock { ($0.entries, $0.copied) }
+        guard copied < entries.count else { return }
+        do throws(StoreError) {
+            try await copy.add(
+                (copied..<entries.count).map { index in
+                    KeptEntry(
+                        number: UInt64(index + 1),
+                        id: entries[index].id.rawValue,
+                        bytes: entries[index].encoded()
+                    )
+                }
+            )
+            self.state.withLock { state in
+                state.copied = entries.count
+                state.hasMissedCopy = false
+            }
+        } catch {
+            let isNew = self.state.withLock { state in
+                defer { state.hasMissedCopy = true }
+                return !state.hasMissedCopy
+            }
+            guard isNew else { return }
+            self.logger.error(
+                "the kill log could not be copied to state_dir: were the store put back now, nobody would notice",
+                metadata: ["error.reason": "\(error.message)"]
+            )
+        }
+    }
+}
+
+extension KillEntry {
+    /// In place of a revival an entry of the same id that changes nothing.
+    fileprivate var withoutRevival: KillEntry {
+        guard self.kind == .revive else { return self }
+        return KillEntry(.replaced, self.scope, id: self.id, reason: self.reason, at: self.at)
+    }
+}

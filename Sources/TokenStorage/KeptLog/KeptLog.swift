@@ -1,0 +1,158 @@
+internal import Glibc
+internal import LocalFiles
+package import TokenModel
+
+/// What this host keeps of a store's kill log, in `state_dir`: a store that was put back from a backup, or has lost writes
+/// that it had acknowledged, is found out by it, and what was killed stays dead.
+///
+/// Entries are only added. Several processes may share the directory: whoever adds holds the lock, and takes in first what
+/// the others have added. Beside the entries stand *orders*: kills that the store has not taken yet.
+///
+/// Works on a thread of its own.
+package actor KeptLog {
+    private let executor = BlockingExecutor(label: "martlet.kept-log")
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe self.executor.asUnownedSerialExecutor()
+    }
+
+    private let parent: String
+    private let directory: String
+    private var ids: Set<String> = []
+    /// How many full segments there are; those are not read again.
+    private var full = 0
+
+    /// - Parameter store: whose log it is, a name for a directory.
+    package init(in stateDirectory: String, of store: String) {
+        self.parent = "\(stateDirectory)/kill-log"
+        self.directory = "\(self.parent)/\(store)"
+    }
+
+    /// All entries, in the order in which they came.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` where a file of them is damaged.
+    package func entries() throws(StoreError) -> [KeptEntry] {
+        self.full = 0
+        self.ids = []
+        var entries: [KeptEntry] = []
+        while let segment = try self.segment(self.full) {
+            entries += segment.entries
+            guard segment.isFull else { break }
+            self.full += 1
+        }
+        self.ids = Set(entries.map(\.id))
+        return entries
+    }
+
+    /// Adds those that are not there yet; they would survive a loss of power when this returns.
+    ///
+    /// - Throws: ``StoreError/Code/unwritable`` where the directory can't be written.
+    package func add(_ entries: [KeptEntry]) throws(StoreError) {
+        guard entries.contains(where: { !self.ids.contains($0.id) }) else { return }
+        do throws(SystemCallError) {
+            try self.makeDirectory()
+            let lock = try self.lock()
+            do throws(StoreError) { try self.addLocked(entries) } catch { throw SystemCallError(EIO, error.message) }
+            _ = consume lock
+        } catch {
+            throw StoreError(.unwritable, error.message)
+        }
+    }
+
+    private func addLocked(_ entries: [KeptEntry]) throws(StoreError) {
+        var last = KeptSegment()
+        while let segment = try self.segment(self.full) {
+            self.ids.formUnion(segment.entries.map(\.id))
+            guard segment.isFull else {
+                last = segment
+                break
+            }
+            self.full += 1
+        }
+        var hasChanged = false
+        for entry in entries where !self.ids.contains(entry.id) {
+            if last.isFull {
+                try self.write(last)
+                self.full += 1
+                last = KeptSegment()
+            }
+            last.entries.append(entry)
+            hasChanged = true
+        }
+        guard hasChanged else { return }
+        try self.write(last)
+        self.ids.formUnion(last.entries.map(\.id))
+    }
+
+    private func segment(_ index: Int) throws(StoreError) -> KeptSegment? {
+        guard let bytes = try KeptBytes.read(self.path(index), limit: KeptSegment.sizeLimit) else { return nil }
+        return try KeptSegment(decoding: bytes)
+    }
+
+    private func write(_ segment: KeptSegment) throws(StoreError) {
+        do throws(SystemCallError) {
+            try WholeFile.replace(at: self.path(self.full), with: KeptBytes.file(of: segment.encoded()))
+            self.ids.formUnion(segment.entries.map(\.id))
+        } catch {
+            throw StoreError(.unwritable, error.message)
+        }
+    }
+
+    private func path(_ index: Int) -> String { "\(self.directory)/segment-\(index)" }
+
+    private func makeDirectory() throws(SystemCallError) {
+        try PrivateDirectory.make(self.parent)
+        try PrivateDirectory.make(self.directory)
+    }
+
+    /// Waits for a second at most: whoever holds it may stand still.
+    private func lock() throws(SystemCallError) -> OpenFile {
+        let path = "\(self.directory)/lock"
+        for _ in 0..<500 {
+            let file = try OpenFile(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+            if try file.lock() { return file }
+            usleep(2_000)
+        }
+        throw SystemCallError(EWOULDBLOCK, "can't lock \(path)")
+    }
+}
+
+// MARK: - Orders
+
+extension KeptLog {
+    private static let orderPrefix = "order-"
+
+    /// Keeps an order that the store does not take, past the end of this process.
+    package func keep(order bytes: Secret, id: String) throws(StoreError) {
+        do throws(SystemCallError) {
+            try self.makeDirectory()
+            _ = try WholeFile.create(at: self.path(ofOrder: id), holding: KeptBytes.file(of: bytes))
+        } catch {
+            throw StoreError(.unwritable, error.message)
+        }
+    }
+
+    /// The orders that were kept and not let go of.
+    package func orders() throws(StoreError) -> [Secret] {
+        let names: [String]
+        do throws(SystemCallError) {
+            names = try PrivateDirectory.names(in: self.directory)
+        } catch {
+            guard !error.isMissing else { return [] }
+            throw StoreError(.unreadable, "the kill log's copy in state_dir: \(error.message)")
+        }
+        var orders: [Secret] = []
+        for name in names where name.hasPrefix(Self.orderPrefix) && !name.hasSuffix(".tmp") {
+            if let order = try KeptBytes.read("\(self.directory)/\(name)", limit: KeptSegment.sizeLimit) {
+                orders.append(order)
+            }
+        }
+        return orders
+    }
+
+    /// Forgets an order: it stands in the store.
+    package func release(order id: String) {
+        try? PrivateDirectory.remove(self.path(ofOrder: id))
+    }
+
+    private func path(ofOrder id: String) -> String { "\(self.directory)/\(Self.orderPrefix)\(id)" }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import Glibc
+import TestKit
+import Testing
+
+/// Kills, and stores that are away or older than they were, through real processes.
+@Suite struct KillOutageTests {
+    @Test
+    func `a kill while the store is away stops the gateway asked, outlives it, and stands when the store is back`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let first = try await Gateway(mock, in: directory)
+        try await first.importGrant(from: mock)
+        #expect(try await first.statuses(1, "echo") == ["200": 1])
+        try directory.move("state/tokens.db", to: "state/aside.db")
+
+        let kill = try await first.martlet("kill", "--account", "alice", "--reason", "stolen", "--wait", "1s")
+
+        #expect(kill.exitCode == 1)
+        #expect(kill.output.contains("pending: the store has not taken it"))
+        #expect(kill.output.contains("another replica stops when its lease ends"))
+        #expect(kill.errors.contains("the gateway keeps it"))
+        #expect(try await first.curl("echo").contains("urn:martlet:error:killed"))
+        let kills = try await first.martlet("kills")
+        #expect(kills.output.contains("stolen"))
+        #expect(first.program.complaints.contains("a kill does not stand in the store"))
+
+        first.program.signal(SIGKILL)
+        _ = try await first.program.ended()
+        try directory.move("state/aside.db", to: "state/tokens.db")
+        let second = try await Gateway(mock, in: directory)
+        #expect(try await second.curl("echo").contains("urn:martlet:error:killed"))
+        try await eventually("the kill to be complete") {
+            try await second.martlet("kills").output.contains("complete")
+        }
+        try await eventually("both tokens to be dead at the provider") {
+            try await mock.stats().live["alice"].map { $0.refresh == 0 && $0.access == 0 } ?? false
+        }
+        #expect(try await mock.stats().dead_uses.isEmpty)
+    }
+
+    @Test func `an older store is refused, and where it is accepted what was killed stays dead`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let first = try await Gateway(mock, in: directory)
+        try await first.importGrant(from: mock)
+        try await Self.stop(first)
+        let backup = try #require(directory.bytes(of: "state/tokens.db"))
+        let second = try await Gateway(mock, in: directory)
+        #expect(try await second.martlet("kill", "--account", "alice", "--reason", "drill").exitCode == 0)
+        try await Self.stop(second)
+        for name in ["tokens.db-wal", "tokens.db-shm"] { try? directory.remove("state/\(name)") }
+        try directory.write(backup, to: "state/tokens.db")
+        try directory.setMode(0o600, of: "state/tokens.db")
+
+        let refused = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+        #expect(refused.exitCode == 78)
+        #expect(refused.errors.contains("--accept-older-store"))
+
+        let third = try await Gateway(mock, in: directory, options: ["--accept-older-store"])
+        #expect(try await third.curl("echo").contains("urn:martlet:error:killed"))
+        #expect(try await mock.stats().dead_uses.isEmpty)
+        try await Self.stop(third)
+        let fourth = try await Gateway(mock, in: directory)
+        #expect(try await fourth.curl("echo").contains("urn:martlet:error:killed"))
+    }
+
+    @Test func `a kill outlives a gateway whose store is the memory`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let first = try await Gateway(mock, in: directory, more: "store: { driver: memory }")
+        #expect(try await first.martlet("kill", "--all", "--reason", "drill").exitCode == 0)
+        first.program.signal(SIGKILL)
+        _ = try await first.program.ended()
+
+        let second = try await Gateway(mock, in: directory, more: "store: { driver: memory }")
+        #expect(try await second.curl("echo").contains("urn:martlet:error:killed"))
+        #expect(try await second.martlet("revive", "--all", "--reason", "over").exitCode == 0)
+        try await Self.stop(second)
+
+        let third = try await Gateway(mock, in: directory, more: "store: { driver: memory }")
+        #expect(try await third.curl("echo").contains("urn:martlet:error:account_empty"))
+    }
+
+    @Test func `a kill names one scope once`() async throws {
+        let directory = try TemporaryDirectory()
+        for scope in [
+            ["--account", "a", "--account", "b"], ["--provider", "a", "--provider", "b"], ["--all", "--account", "a"],
+        ] {
+            let outcome = try await Program.run("martlet", ["kill", "--reason", "drill"] + scope, in: directory)
+            #expect(outcome.exitCode == 64)
+            #expect(outcome.errors.contains("exactly one"))
+        }
+    }
+
+    @Test func `a killed token that is imported again after a revival is refused`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let grant = try await mock.grant("alice")
+        #expect(try await gateway.martlet("accounts", "import", "alice", input: grant).exitCode == 0)
+        #expect(try await gateway.martlet("kill", "--all", "--reason", "drill").exitCode == 0)
+        let revival = try await gateway.martlet("revive", "--all", "--reason", "over")
+        #expect(revival.output.contains("import new ones"))
+        #expect(revival.output.contains("epoch 1"))
+        let again = try await gateway.martlet("accounts", "import", "alice", input: grant)
+        #expect(again.exitCode == 1)
+        #expect(again.errors.contains("stays dead"))
+    }
+
+    static func stop(_ gateway: Gateway) async throws {
+        gateway.program.signal(SIGTERM)
+        #expect(try await gateway.program.ended().exitCode == 0)
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Glibc
+import TestKit
+import Testing
+
+/// Kills over three gateways on one store, one of which does not do its part.
+@Suite struct LostReplicaTests {
+    /// How long a kill waits for one that says nothing: its lease of 3 s and a hundredth, and one second.
+    private static let silence = Duration.milliseconds(4_030)
+
+    private static func gateway(_ name: String, _ mock: Mock, in directory: TemporaryDirectory) async throws -> Gateway
+    {
+        try await Gateway(mock, in: directory, more: "replica: { name: \(name), lease: 3s }")
+    }
+
+    private static func isComplete(_ gateway: Gateway) async throws -> Bool {
+        try await gateway.martlet("kills").output.contains("complete:")
+    }
+
+    @Test
+    func
+        `I3_I4_a kill with one of three at a standstill is pending, complete past its lease, and that one sends nothing`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let asked = try await Self.gateway("asked", mock, in: directory)
+        try await asked.importGrant(from: mock)
+        let other = try await Self.gateway("other", mock, in: directory)
+        let stopped = try await Self.gateway("stopped", mock, in: directory)
+        for gateway in [asked, other, stopped] { #expect(try await gateway.statuses(1, "echo") == ["200": 1]) }
+        stopped.program.signal(SIGSTOP)
+        let start = ContinuousClock.now
+
+        let kill = try await asked.martlet("kill", "--all", "--reason", "drill", "--wait", "1s")
+
+        #expect(kill.exitCode == 1)
+        #expect(kill.output.contains("stopped: pending"))
+        #expect(!kill.output.contains("other: pending"))
+        #expect(try await other.curl("echo").contains("urn:martlet:error:killed"))
+        try await eventually("the kill to be complete", limit: .seconds(20)) { try await Self.isComplete(asked) }
+        #expect(start.duration(to: .now) >= Self.silence)
+        #expect(try await asked.martlet("kills").output.contains("stopped: lease_expired"))
+
+        // These stand in its queue when it goes on.
+        let late = (0..<4).map { _ in Task { try await stopped.curl("echo") } }
+        try await Task.sleep(for: .milliseconds(300))
+        stopped.program.signal(SIGCONT)
+        for one in late {
+            let answer = try await one.value
+            #expect(answer.contains("error:killed") || answer.contains("error:store_lost"))
+        }
+        let stats = try await mock.stats()
+        #expect(stats.api_requests.ok == 3)
+        #expect(stats.dead_uses.isEmpty)
+    }
+
+    @Test func `I4_a kill with one of three that reads and can't write waits for its lease, though it is fenced`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let asked = try await Self.gateway("asked", mock, in: directory)
+        try await asked.importGrant(from: mock)
+        let other = try await Self.gateway("other", mock, in: directory)
+        // A file that may not grow takes nothing; the signal that goes with it is ignored.
+        let mute = try await Program.$wrapper.withValue(["/usr/bin/env", "--ignore-signal=XFSZ"]) {
+            try await Self.gateway("mute", mock, in: directory)
+        }
+        for gateway in [asked, other, mute] { #expect(try await gateway.statuses(1, "echo") == ["200": 1]) }
+        let limit = try await Program.run(
+            "/usr/bin/prlimit",
+            ["--pid", "\(mute.program.id)", "--fsize=1"],
+            in: directory
+        )
+        try #require(limit.exitCode == 0)
+        let start = ContinuousClock.now
+
+        let kill = try await asked.martlet("kill", "--all", "--reason", "drill", "--wait", "1s")
+
+        #expect(kill.exitCode == 1)
+        #expect(kill.output.contains("mute: pending"))
+        #expect(!kill.output.contains("other: pending"))
+        #expect(try await mute.curl("echo").contains("urn:martlet:error:killed"))
+        try await eventually("the kill to be complete", limit: .seconds(20)) { try await Self.isComplete(asked) }
+        #expect(start.duration(to: .now) >= Self.silence)
+        #expect(try await mute.curl("echo").contains("urn:martlet:error:"))
+        #expect(try await mock.stats().dead_uses.isEmpty)
+    }
+
+    @Test func `a replica that is forgotten goes when its lease is over, and joins anew when it goes on`() async throws
+    {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let asked = try await Self.gateway("asked", mock, in: directory)
+        let lost = try await Self.gateway("lost", mock, in: directory)
+        lost.program.signal(SIGSTOP)
+
+        let forgotten = try await asked.martlet("replicas", "forget", "lost")
+        #expect(forgotten.exitCode == 0)
+        #expect(forgotten.output.contains("lost is expelled"))
+        #expect(try await asked.martlet("replicas").output.contains("lost (expelled)"))
+        try await eventually("it to be forgotten", limit: .seconds(20)) {
+            try await !asked.martlet("replicas", "list").output.contains("lost")
+        }
+        #expect(try await asked.martlet("replicas", "forget", "lost").exitCode == 1)
+        lost.program.signal(SIGCONT)
+        try await eventually("it to join anew", limit: .seconds(20)) {
+            try await asked.martlet("replicas", "list").output.contains("lost")
+        }
+    }
+}

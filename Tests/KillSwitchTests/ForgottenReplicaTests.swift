@@ -1,0 +1,99 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Replicas that nobody is to wait for any more, and such that nobody can read of.
+@Suite struct ForgottenReplicaTests {
+    private let house = Household()
+
+    @Test func `given a replica that is lost, it is marked first, and goes when its lease is over`() async throws {
+        let (one, lost) = (self.house.replica("a"), self.house.replica("lost", lease: .seconds(20)))
+        lost.fence.stick()
+        try await lost.kills.start()
+        try await self.house.run([one]) {
+            let markedAt = self.house.clock.now
+            let expulsion = try await one.kills.forget("lost")
+            #expect(expulsion.name == "lost")
+            #expect(expulsion.until != nil)
+            let marked = try await one.kills.listReplicas().first { $0.record.name == "lost" }
+            #expect(marked?.record.isExpelled == true)
+            try await eventually("it to be forgotten") {
+                try await one.kills.listReplicas().map(\.record.name) == ["a"]
+            }
+            // 20 s and a hundredth, and one second.
+            #expect(markedAt.duration(to: self.house.clock.now) >= .milliseconds(21_200))
+        }
+        lost.fence.release()
+    }
+
+    @Test func `given a replica that lives all the same, it stops and joins anew`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.house.run([one, other]) {
+            let before = try await one.kills.listReplicas().first { $0.record.name == "b" }?.id
+            _ = try await one.kills.forget("b")
+            _ = try await other.kills.read()
+            let there = try await one.kills.listReplicas().filter { $0.record.name == "b" && !$0.record.isExpelled }
+            #expect(there.count == 1)
+            #expect(there.first?.id != before)
+            #expect(self.house.log.text.contains("was taken out of the others' list"))
+            #expect(other.kills.holdsLease)
+        }
+    }
+
+    @Test func `given a replica whose process has ended for certain, it is forgotten at once`() async throws {
+        let one = self.house.replica("a", witness: Gravedigger())
+        let dead = self.house.replica("dead")
+        try await dead.kills.start()
+        try await self.house.run([one]) {
+            // Unless it was found before.
+            if let expulsion = try? await one.kills.forget("dead") { #expect(expulsion.until == nil) }
+            let names = try await one.kills.listReplicas().map(\.record.name)
+            #expect(names == ["a"])
+        }
+    }
+
+    @Test func `given the replica that was asked, a name that nobody has or that several have, none is expelled`()
+        async throws
+    {
+        let replicas = [self.house.replica("a"), self.house.replica("b"), self.house.replica("b")]
+        try await self.house.run(replicas) {
+            let one = replicas[0]
+            await #expect(throws: KillSwitchError(.ownReplica, "")) { try await one.kills.forget("a") }
+            await #expect(throws: KillSwitchError(.noSuchReplica, "")) { try await one.kills.forget("nobody") }
+            await #expect(throws: KillSwitchError(.ambiguousReplica, "")) { try await one.kills.forget("b") }
+            let boot = replicas[2].kills.boot.rawValue
+            _ = try await one.kills.forget(String(boot.prefix(10)))
+            let expelled = try await one.kills.listReplicas().filter(\.record.isExpelled)
+            #expect(expelled.map(\.record.boot.rawValue) == [boot])
+        }
+    }
+
+    @Test func `given a replica whose record does not open, a kill is pending and names it until it is forgotten`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        let odd = self.house.replica("odd")
+        try await odd.kills.start()
+        let entries = try await ReplicaVault(self.house.records).list().entries
+        let id = try #require(entries.first).id
+        self.house.store.spoil(.replica(id.rawValue))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(120))
+            #expect(report.state == .pending)
+            let named = try #require(report.replicas.first { $0.state == .pending })
+            #expect(named.name.contains("does not open"))
+            #expect(named.name.contains(id.rawValue.prefix(8)))
+            #expect(named.until == nil)
+            #expect(try await one.kills.replicaListing().unreadable == [id])
+
+            let expulsion = try await one.kills.forget(id.rawValue)
+            #expect(expulsion.until != nil)
+            self.house.store.spoil(.account("nobody"))
+            try await eventually("the kill to be complete", limit: .seconds(30)) {
+                try await one.kills.report(on: report.id).state == .complete
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Stores that hold less than they have held, and the copy of the kill log that tells.
+@Suite struct KillCopyTests {
+    private let house = Household()
+    private let directory: TemporaryDirectory
+    private let alice = KillScope.account(AccountID("alice"))
+
+    init() throws { self.directory = try TemporaryDirectory() }
+
+    /// As a process that is started anew has it.
+    private var copy: KeptLog { KeptLog(in: self.directory.path, of: "store") }
+
+    private func kill(_ replica: Replica, _ scope: KillScope) async throws {
+        _ = try await replica.kills.kill(scope, reason: "drill", streams: .abort, wait: .seconds(1))
+    }
+
+    /// Kills alice and bob, in a gateway that stops again.
+    private func killTwo() async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            try await self.kill(one, self.alice)
+            try await self.kill(one, .account(AccountID("bob")))
+        }
+    }
+
+    @Test func `given a store that loses a kill while it is used, it is written back before the lease is renewed`()
+        async throws
+    {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            try await self.kill(one, self.alice)
+            try await self.kill(one, .account(AccountID("bob")))
+            try await self.house.store.lose(.kill(1))
+            try await self.house.store.lose(.kill(2))
+            _ = try await one.kills.read()
+            let log = KillLog(self.house.records)
+            #expect(try await log.entries(behind: .start).map(\.scope) == [self.alice, .account(AccountID("bob"))])
+            #expect(one.fence.until > self.house.clock.now)
+            #expect(self.house.log.text.contains("had lost entries of the kill log"))
+        }
+    }
+
+    @Test func `given a store that was put back under a replica and written to by others, it uses no token`()
+        async throws
+    {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            try await self.kill(one, self.alice)
+            try await self.house.store.lose(.kill(1))
+            let other = KillEntry(.kill, .account(AccountID("bob")), at: self.house.clock.wall)
+            _ = try await KillLog(self.house.records).append(other, behind: .start)
+            await #expect(throws: StoreError(.outdated, "")) { try await one.kills.read() }
+            #expect(one.kills.epochs.isKilled(self.alice))
+            try await eventually("the lease to lapse") { !one.kills.holdsLease }
+        }
+    }
+
+    @Test func `given a store that lacks kills, a start is refused, and leaves no replica behind`() async throws {
+        try await self.killTwo()
+        try await self.house.store.lose(.kill(2))
+        let one = self.house.replica("a", copy: self.copy)
+        await #expect(throws: StoreError(.outdated, "")) { try await one.kills.start() }
+        #expect(one.fence.until == .distantPast)
+        #expect(self.house.log.text.contains("--accept-older-store"))
+        #expect(try await ReplicaVault(self.house.records).list().entries.isEmpty)
+    }
+
+    @Test
+    func `given a store that lacks kills, a start that accepts it writes them back, and what was killed stays dead`()
+        async throws
+    {
+        try await self.killTwo()
+        try await self.house.store.lose(.kill(1))
+        try await self.house.store.lose(.kill(2))
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one], acceptsOlderStore: true) {
+            #expect(one.kills.killedScopes == [self.alice, .account(AccountID("bob"))])
+            #expect(one.kills.epochs.last == Epoch(2))
+            #expect(one.fence.epochs.isKilled(self.alice))
+        }
+        // From then on it is no older store.
+        let next = self.house.replica("a", copy: self.copy)
+        try await self.house.run([next]) {}
+    }
+
+    @Test func `given others that wrote to a store that was put back, a revival of before lifts no kill of theirs`()
+        async throws
+    {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            try await self.kill(one, self.alice)
+            try await one.kills.revive(self.alice, reason: "over")
+        }
+        try await self.house.store.lose(.kill(1))
+        try await self.house.store.lose(.kill(2))
+        let other = KillEntry(.kill, self.alice, reason: "theirs", at: self.house.clock.wall)
+        _ = try await KillLog(self.house.records).append(other, behind: .start)
+        let next = self.house.replica("a", copy: self.copy)
+        try await self.house.run([next], acceptsOlderStore: true) {
+            #expect(next.kills.epochs.isKilled(self.alice))
+            #expect(next.kills.epochs.last == Epoch(3))
+        }
+        // All that the copy has is there now.
+        try await self.house.run([self.house.replica("a", copy: self.copy)]) {}
+    }
+
+    @Test func `given an empty store, such as the memory's, a start has the kills of before`() async throws {
+        try await self.killTwo()
+        let later = Household()
+        let one = later.replica("a", copy: self.copy)
+        try await later.run([one], acceptsOlderStore: true) {
+            #expect(one.kills.epochs.isKilled(self.alice))
+            let reasons = try await one.kills.reports().map(\.reason)
+            #expect(reasons == ["drill", "drill"])
+        }
+    }
+
+    @Test func `given thousands of entries, a start fences once`() async throws {
+        let log = KillLog(self.house.records)
+        for number in 0..<1_000 as Range<UInt64> {
+            let scope = KillScope.account(AccountID("account-\(number)"))
+            _ = try await log.append(KillEntry(.kill, scope, at: self.house.clock.wall), behind: Epoch(number))
+        }
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            #expect(one.fence.fenced == [Epoch(1_000)])
+            #expect(one.fence.replaced.isEmpty)
+        }
+    }
+
+    @Test func `given a state_dir that can't be written, a kill goes on, and that is said once`() async throws {
+        try self.directory.write([], to: "kill-log")
+        let one = self.house.replica("a", copy: KeptLog(in: "\(self.directory.path)/nowhere", of: "store"))
+        try await self.house.run([one]) {
+            try await self.kill(one, self.alice)
+            try await self.kill(one, .all)
+            #expect(one.kills.killedScopes == [self.alice, .all])
+            #expect(one.kills.holdsLease)
+            let complaints = self.house.log.text.split(separator: "\n").filter { $0.contains("could not be copied") }
+            #expect(complaints.count == 1)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Kills while the store takes nothing.
+@Suite struct KillOrderTests {
+    private let house = Household()
+    private let directory: TemporaryDirectory
+    private let alice = KillScope.account(AccountID("alice"))
+
+    init() throws { self.directory = try TemporaryDirectory() }
+
+    private var copy: KeptLog { KeptLog(in: self.directory.path, of: "store") }
+
+    private func kill(_ replica: Replica, wait: Duration = .seconds(1)) async throws -> KillReport {
+        try await replica.kills.kill(self.alice, reason: "drill", streams: .abort, wait: wait)
+    }
+
+    @Test(arguments: [(WilfulTokenStore.Mood.away, "unreachable"), (.readOnly, "unwritable")])
+    func `given a store that does not take it, the replica asked is fenced, and the kill stands when the store is back`(
+        _ mood: WilfulTokenStore.Mood,
+        _ store: String
+    ) async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.become(mood)
+            let report = try await self.kill(one)
+            #expect(report.state == .pending)
+            #expect(report.store.rawValue == store)
+            #expect(one.fence.epochs.isKilled(self.alice))
+            #expect(one.kills.killedScopes == [self.alice])
+            #expect(one.kills.waitingScopes == [self.alice])
+            #expect(try await one.kills.reports().map(\.id) == [report.id])
+            #expect(self.house.log.text.contains("a kill does not stand in the store"))
+
+            self.house.store.become(.good)
+            try await eventually("the kill to stand") {
+                try await one.kills.report(on: report.id).state == .complete
+            }
+            #expect(try await one.kills.report(on: report.id).epoch == Epoch(1))
+            #expect(one.kills.waitingScopes.isEmpty)
+            #expect(one.kills.epochs.ordered.isEmpty)
+            #expect(one.kills.killedScopes == [self.alice])
+            let orders = try await self.copy.orders()
+            #expect(orders.isEmpty)
+        }
+    }
+
+    @Test func `given a store that comes back within the wait, the kill is complete`() async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.become(.away)
+            async let report = self.kill(one, wait: .seconds(3_600))
+            try await eventually("the order to be kept") { one.kills.waitingScopes == [self.alice] }
+            self.house.store.become(.good)
+            let state = try await report.state
+            #expect(state == .complete)
+        }
+    }
+
+    @Test func `given a kept kill, a process that starts later is fenced before it reads the log, and writes it`()
+        async throws
+    {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.become(.readOnly)
+            _ = try await self.kill(one)
+        }
+        self.house.store.become(.away)
+        let next = self.house.replica("b", copy: self.copy)
+        await #expect(throws: StoreError.self) { try await next.kills.start() }
+        #expect(next.fence.epochs.isKilled(self.alice))
+        self.house.store.become(.good)
+        try await self.house.run([next]) {
+            #expect(next.kills.killedScopes == [self.alice])
+            #expect(next.kills.waitingScopes.isEmpty)
+            #expect(next.kills.epochs.last == Epoch(1))
+        }
+        // It stands once, also for whoever kept it first.
+        let entries = try await KillLog(self.house.records).entries(behind: .start)
+        #expect(entries.map(\.scope) == [self.alice])
+    }
+
+    @Test func `given two processes that keep the same kill, it stands once`() async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.refuseWrites(at: .kill(1))
+            _ = try await self.kill(one)
+            let other = self.house.replica("b", copy: self.copy)
+            try await other.kills.start()
+            #expect(other.fence.epochs.isKilled(self.alice))
+            self.house.store.refuseWrites(at: .canary)
+            try await self.house.run([other]) {
+                _ = try await other.kills.read()
+                _ = try await one.kills.read()
+                let entries = try await KillLog(self.house.records).entries(behind: .start)
+                #expect(entries.count == 1)
+            }
+        }
+    }
+
+    @Test func `given no place to keep it either, the kill holds as long as the process, and that is said`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            self.house.store.become(.away)
+            let report = try await self.kill(one)
+            #expect(report.store == .unreachable)
+            #expect(one.fence.epochs.isKilled(self.alice))
+            #expect(self.house.log.text.contains("could not be kept in state_dir"))
+        }
+    }
+
+    @Test func `given a write whose answer was lost, the kill stands once`() async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.loseNextAnswer()
+            let report = try await self.kill(one, wait: .seconds(15))
+            #expect(report.state == .complete)
+            let entries = try await KillLog(self.house.records).entries(behind: .start)
+            #expect(entries.count == 1)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// What a host keeps of a store's kill log.
+@Suite struct KeptLogTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { self.directory = try TemporaryDirectory() }
+
+    private var log: KeptLog { KeptLog(in: self.directory.path, of: "store") }
+
+    private func entry(_ number: Int) -> KeptEntry {
+        KeptEntry(number: UInt64(number), id: "id-\(number)", bytes: Secret("entry \(number)"))
+    }
+
+    @Test func `what was added is there for the next process, in order and once`() async throws {
+        let log = self.log
+        try await log.add([self.entry(1), self.entry(2)])
+        try await log.add([self.entry(2), self.entry(3)])
+        #expect(try await self.log.entries() == [self.entry(1), self.entry(2), self.entry(3)])
+        #expect(try await KeptLog(in: self.directory.path, of: "another").entries().isEmpty)
+    }
+
+    @Test func `more entries than a file takes go to the next`() async throws {
+        let entries = (1...600).map(self.entry)
+        for start in stride(from: 0, to: 600, by: 50) { try await self.log.add(Array(entries[start..<start + 50])) }
+        #expect(try await self.log.entries() == entries)
+        let log = self.log
+        try await log.add(entries + [self.entry(601)])
+        #expect(try await log.entries().count == 601)
+    }
+
+    @Test func `several that add at once lose nothing and add nothing twice`() async throws {
+        try await withThrowingTaskGroup { tasks in
+            for process in 0..<4 {
+                let log = self.log
+                tasks.addTask {
+                    for number in 1...40 { try await log.add([self.entry(number), self.entry(1_000 + process)]) }
+                }
+            }
+            try await tasks.waitForAll()
+        }
+        let ids = try await self.log.entries().map(\.id)
+        #expect(Set(ids).count == ids.count)
+        #expect(ids.count == 44)
+    }
+
+    @Test func `a damaged file is refused and named`() async throws {
+        try await self.log.add([self.entry(1)])
+        let name = "kill-log/store/segment-0"
+        var bytes = try #require(self.directory.bytes(of: name))
+        bytes[bytes.count - 1] ^= 1
+        try self.directory.write(bytes, to: name)
+        let error = await #expect(throws: StoreError(.unreadable, "")) { try await self.log.entries() }
+        #expect(error?.message.contains("segment-0") == true)
+    }
+
+    @Test func `orders are kept until they are let go of`() async throws {
+        try await self.log.keep(order: Secret("kill"), id: "one")
+        try await self.log.keep(order: Secret("kill"), id: "one")
+        #expect(try await self.log.orders() == [Secret("kill")])
+        await self.log.release(order: "one")
+        #expect(try await self.log.orders().isEmpty)
+        #expect(try await self.log.entries().isEmpty)
+    }
+
+    @Test func `the files are this user's alone`() async throws {
+        try await self.log.add([self.entry(1)])
+        #expect(try self.directory.mode(of: "kill-log/store/segment-0") == 0o600)
+        #expect(try self.directory.mode(of: "kill-log/store") == 0o700)
+    }
+}
