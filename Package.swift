@@ -13,8 +13,12 @@ let settings: [SwiftSetting] = [
     .strictMemorySafety(),
 ]
 
-func room(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func room(
+    _ name: String,
+    uses dependencies: [Target.Dependency] = [],
+    holding resources: [Resource] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
 func program(_ name: String, uses dependencies: [Target.Dependency]) -> Target {
@@ -93,6 +97,7 @@ let package = Package(
             ]
         ),
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
+        room("Audit", uses: ["TokenModel", "TokenStorage", crypto, logging]),
         room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
         room("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
@@ -108,17 +113,20 @@ let package = Package(
         room(
             "AdminAPI",
             uses: [
-                "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh",
+                "Audit", "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh",
                 "TokenStorage", httpTypes,
                 hummingbirdCore,
                 logging, nioCore,
                 nioExtras, nioPosix, serviceLifecycle,
-            ]
+            ],
+            // In the program itself: it is one file, wherever it runs.
+            holding: [.embedInCode("Dashboard/Pages")]
         ),
         program(
             "martlet",
             uses: [
-                "AdminAPI", "Alerts", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening", "LocalFiles",
+                "AdminAPI", "Alerts", "Audit", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening",
+                "LocalFiles",
                 "OAuth",
                 "ProviderClient",
                 "Proxy",
@@ -165,6 +173,7 @@ let package = Package(
         ),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
         tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
+        tests(of: "Audit", using: ["TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]),
         tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
         tests(
             of: "TokenRefresh",
@@ -181,13 +190,14 @@ let package = Package(
         tests(
             of: "AdminAPI",
             using: [
-                "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage",
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh",
+                "TokenStorage",
                 "martlet", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
             ]
         ),
         .testTarget(
             name: "MartletTests",
-            dependencies: ["martlet", "Settings", "TokenModel"],
+            dependencies: ["martlet", "Audit", "Settings", "TokenModel", "TokenStorage"],
             swiftSettings: settings
         ),
         tests(
@@ -196,7 +206,9 @@ let package = Package(
         ),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["TestKit", "martlet", "martlet-mock", crypto],
+            dependencies: [
+                "TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", "martlet", "martlet-mock", crypto,
+            ],
             swiftSettings: settings
         ),
     ]

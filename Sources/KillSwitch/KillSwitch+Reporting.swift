@@ -41,7 +41,7 @@ extension KillSwitch {
                 report.draining = end.draining
                 report.completedAt = end.completedAt
             }
-            report.tokens = try await self.revoker.tokens(of: epoch, self.epochs)
+            report.tokens = try await self.revoker.tokens(of: epoch, entry.scope, self.epochs)
         } catch {
             throw KillSwitchError(error)
         }

@@ -16,15 +16,27 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// What came of a kill, once it is complete.
     package static func killEnd(_ number: UInt64) -> RecordKey { .numbered(.killEnds, number) }
 
+    /// A record of the audit log.
+    package static func audit(_ number: UInt64) -> RecordKey { .numbered(.audit, number) }
+
     /// A running replica.
     package static func replica(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.replicas.rawValue + id) }
 
     /// A token that is to be revoked.
     package static func revocation(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.revocations.rawValue + id) }
 
+    /// What came of a token that the kill numbered `number` took away.
+    package static func revoked(_ id: String, by number: UInt64) -> RecordKey {
+        RecordKey(rawValue: Prefix.revoked(by: number).rawValue + id)
+    }
+
     private static func numbered(_ prefix: Prefix, _ number: UInt64) -> RecordKey {
+        RecordKey(rawValue: prefix.rawValue + Self.digits(of: number))
+    }
+
+    fileprivate static func digits(of number: UInt64) -> String {
         let digits = String(number)
-        return RecordKey(rawValue: prefix.rawValue + String(repeating: "0", count: 20 - digits.count) + digits)
+        return String(repeating: "0", count: 20 - digits.count) + digits
     }
 
     package var description: String { self.rawValue }
@@ -44,7 +56,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
     }
 
-    /// All keys that begin with a first segment.
+    /// All keys that begin with the same segments.
     package struct Prefix: Hashable, Sendable {
         package let rawValue: String
         package init(rawValue: String) { self.rawValue = rawValue }
@@ -54,8 +66,14 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package static let accounts = Prefix(rawValue: "accounts/")
         package static let kills = Prefix(rawValue: "kills/")
         package static let killEnds = Prefix(rawValue: "kill-ends/")
+        package static let audit = Prefix(rawValue: "audit/")
         package static let replicas = Prefix(rawValue: "replicas/")
         package static let revocations = Prefix(rawValue: "revocations/")
+
+        /// What came of the tokens of one kill.
+        package static func revoked(by number: UInt64) -> Prefix {
+            Prefix(rawValue: "revoked/\(RecordKey.digits(of: number))/")
+        }
 
         package func contains(_ key: RecordKey) -> Bool {
             key.rawValue.utf8.starts(with: self.rawValue.utf8)

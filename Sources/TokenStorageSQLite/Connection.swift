@@ -70,39 +70,55 @@ final class Connection: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let deadline = ContinuousClock.now + Self.lockLimit
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            let reply = Reply(to: continuation)
-            let (path, patience) = (self.path, self.patience)
-            Self.clock.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.timeLimit.clampedNanoseconds))) {
-                reply.give(.failure(.late(attempt, path: path)))
-            }
-            self.queue.asyncWriteWithoutTransaction { database in
-                guard ContinuousClock.now < deadline else {
-                    return reply.give(.failure(.late(attempt, path: path)))
-                }
+        return try await self.answer(attempt) { reply in
+            self.takeTurn { database, patience in
+                guard ContinuousClock.now < deadline else { return reply.give(.failure(self.late(attempt))) }
                 patience.lasts(until: lockPatience.map { .now + $0 } ?? deadline)
                 let result = Result {
                     if database.isInsideTransaction { try database.rollback() }
                     return try body(database)
                 }
-                reply.give(result.mapError { StoreError($0, attempt: attempt, path: path) })
+                reply.give(result.mapError { self.storeError($0, attempt) })
             }
         }
+    }
+
+    /// Has the connection run `body` behind all that was asked of it before.
+    func takeTurn(_ body: @escaping @Sendable (Database, Patience) -> Void) {
+        self.queue.asyncWriteWithoutTransaction { database in body(database, self.patience) }
+    }
+
+    /// What `begin` sees to that is answered; a failure where that takes longer than ``timeLimit``.
+    func answer<Value: Sendable>(
+        _ attempt: StoreError.Attempt,
+        _ begin: (Reply<Value>) -> Void
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            let reply = Reply(to: continuation)
+            Self.clock.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.timeLimit.clampedNanoseconds))) {
+                reply.give(.failure(self.late(attempt)))
+            }
+            begin(reply)
+        }
         return try result.get()
+    }
+
+    /// What SQLite threw, as the store says it.
+    func storeError(_ error: any Error, _ attempt: StoreError.Attempt) -> StoreError {
+        StoreError(error, attempt: attempt, path: self.path)
+    }
+
+    /// It took too long.
+    func late(_ attempt: StoreError.Attempt) -> StoreError {
+        StoreError(
+            .unreachable,
+            "can't \(attempt.rawValue) the database \(self.path) in time: another process holds its lock, or its disk is slow"
+        )
     }
 
     /// Closes the connection; later operations fail. Blocks.
     func close() {
         // What can't be closed now is closed with the last reference.
         try? self.queue.close()
-    }
-}
-
-extension StoreError {
-    fileprivate static func late(_ attempt: Attempt, path: String) -> StoreError {
-        StoreError(
-            .unreachable,
-            "can't \(attempt.rawValue) the database \(path) in time: another process holds its lock, or its disk is slow"
-        )
     }
 }

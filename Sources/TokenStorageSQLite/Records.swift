@@ -20,7 +20,8 @@ enum Records {
         return StoredRecord(version: Version(UInt64(bitPattern: version)), value: SealedBytes(bytes: Array(value)))
     }
 
-    /// Compares and sets, in one transaction that holds the write lock from its beginning.
+    /// Compares and sets; in a transaction of the caller's that holds the write lock. Changes nothing where it throws a
+    /// ``StoreError``.
     static func write(
         _ value: SealedBytes,
         at key: RecordKey,
@@ -28,30 +29,25 @@ enum Records {
         expecting: Version?,
         _ database: Database
     ) throws {
-        try database.inTransaction(.immediate) {
-            let current = try Self.read(key, database)
-            guard current?.version == expecting else { throw StoreError.conflict(current) }
-            // GRDB binds an empty blob as NULL.
-            let statement = try database.cachedStatement(
-                sql: """
-                    INSERT OR REPLACE INTO record (key, version, value) VALUES (coalesce(?, x''), ?, coalesce(?, x''))
-                    """
-            )
-            try statement.execute(
-                arguments: [Data(key.rawValue.utf8), Int64(bitPattern: version.rawValue), Data(value.bytes)]
-            )
-            return .commit
-        }
+        let current = try Self.read(key, database)
+        guard current?.version == expecting else { throw StoreError.conflict(current) }
+        // GRDB binds an empty blob as NULL.
+        let statement = try database.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO record (key, version, value) VALUES (coalesce(?, x''), ?, coalesce(?, x''))
+                """
+        )
+        try statement.execute(
+            arguments: [Data(key.rawValue.utf8), Int64(bitPattern: version.rawValue), Data(value.bytes)]
+        )
     }
 
+    /// Compares and erases; as ``write(_:at:as:expecting:_:)``.
     static func remove(_ key: RecordKey, expecting: Version, _ database: Database) throws {
-        try database.inTransaction(.immediate) {
-            let current = try Self.read(key, database)
-            guard current?.version == expecting else { throw StoreError.conflict(current) }
-            let statement = try database.cachedStatement(sql: "DELETE FROM record WHERE key = ?")
-            try statement.execute(arguments: [Data(key.rawValue.utf8)])
-            return .commit
-        }
+        let current = try Self.read(key, database)
+        guard current?.version == expecting else { throw StoreError.conflict(current) }
+        let statement = try database.cachedStatement(sql: "DELETE FROM record WHERE key = ?")
+        try statement.execute(arguments: [Data(key.rawValue.utf8)])
     }
 
     static func keys(

@@ -12,6 +12,7 @@ package final class SQLiteTokenStore: TokenStore {
     private let file: DatabaseFile
     /// Serializes this process's writes before they meet the file's lock.
     private let writer: Connection
+    private let groups: GroupCommit
     /// Reads while the writer waits, and sees the writer's commits as another's.
     private let reader: Connection
     private let broadcaster: ChangeBroadcaster
@@ -60,7 +61,12 @@ package final class SQLiteTokenStore: TokenStore {
             after: lastChange,
             announcingTo: self.broadcaster
         )
-        self.trimmer = LogTrimmer(self.writer)
+        let (broadcaster, trimmer) = (self.broadcaster, LogTrimmer(self.writer))
+        self.trimmer = trimmer
+        self.groups = GroupCommit(self.writer, self.file) { key in
+            broadcaster.announce(key)
+            trimmer.logGrew()
+        }
     }
 
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
@@ -78,13 +84,13 @@ package final class SQLiteTokenStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
-        try await self.change(key) { database in
+        try await self.groups.run(key) { database in
             try Records.write(value, at: key, as: version, expecting: expecting, database)
         }
     }
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try await self.change(key) { database in
+        try await self.groups.run(key) { database in
             try Records.remove(key, expecting: expecting, database)
         }
     }
@@ -119,20 +125,6 @@ package final class SQLiteTokenStore: TokenStore {
                 self.writer.close()
                 continuation.resume()
             }
-        }
-    }
-
-    private func change(
-        _ key: RecordKey,
-        _ body: @escaping @Sendable (Database) throws -> Void
-    ) async throws(StoreError) {
-        let (file, broadcaster, trimmer) = (self.file, self.broadcaster, self.trimmer)
-        try await self.writer.run(.writing) { database in
-            try file.checkInPlace()
-            try body(database)
-            // Here and not after the answer: a write whose caller was told "too late" may stand all the same.
-            broadcaster.announce(key)
-            trimmer.logGrew()
         }
     }
 }

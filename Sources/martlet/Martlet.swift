@@ -19,7 +19,7 @@ struct Martlet: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, CheckCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self,
             KillsCommand.self, ReplicasCommand.self, CallersCommand.self, StatusCommand.self, HealthCommand.self,
-            StoreCommand.self,
+            StoreCommand.self, AuditCommand.self,
         ]
     )
 

@@ -235,7 +235,7 @@ internal import TokenStorage
             let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil
             let answer = try await admin.caller.send(method, "/v1/accounts/alice\(path)", body)
             #expect(answer.status == 503)
-            #expect(answer.problem == "store_lost")
+            #expect(answer.problem == "audit_unavailable")
             #expect(answer.headers.first(name: "retry-after") == "1")
         }
     }

@@ -55,7 +55,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `the 65th wrong token at once is turned away, and a right one is let in beside them`() async throws {
+    @Test func `the 65th wrong token at once is told so, and a right one is let in beside them`() async throws {
         let gate = Gate()
         try await AdminFixture.run(limits: AdminLimits(), clock: GatedClock(gate: gate)) { admin in
             defer { gate.open() }
@@ -67,14 +67,16 @@ internal import TokenModel
                 }
                 try await eventually("64 refusals to wait") { gate.waitingCount == 64 }
 
-                let late = try await admin.caller.send(.GET, "/v1/accounts", authorization: "Bearer wrong-canary")
-                #expect(late.status == 429)
-                #expect(late.problem == "too_many_attempts")
-                #expect(late.headers.first(name: "retry-after") == "1")
+                async let late = admin.caller.send(.GET, "/v1/accounts", authorization: "Bearer wrong-canary")
+                try await eventually("the 65th to wait") { gate.waitingCount == 65 }
                 #expect(try await admin.caller.send(.GET, "/v1/accounts").status == 200)
-                #expect(gate.waitingCount == 64)
+                #expect(gate.waitingCount == 65)
 
                 gate.open()
+                let refusal = try await late
+                #expect(refusal.status == 429)
+                #expect(refusal.problem == "too_many_attempts")
+                #expect(refusal.headers.first(name: "retry-after") == "1")
                 for try await answer in attempts { #expect(answer.status == 401) }
             }
             // The places are free again.
@@ -82,7 +84,7 @@ internal import TokenModel
         }
     }
 
-    @Test(arguments: ["/", "/v1", "/v2/accounts", "/v1/accounts/alice/secrets", "/v1/nothing"])
+    @Test(arguments: ["/v1", "/v2/accounts", "/v1/accounts/alice/secrets", "/v1/nothing"])
     func `an unknown path tells nothing without a token`(path: String) async throws {
         try await AdminFixture.run { admin in
             #expect(try await admin.caller.send(.GET, path, authorization: nil).status == 401)

@@ -14,6 +14,7 @@ internal import TokenModel
                     on: address,
                     engine: admin.engine,
                     kills: admin.kills,
+                    audit: admin.audit,
                     monitor: admin.monitor,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
@@ -34,6 +35,7 @@ internal import TokenModel
                     on: address,
                     engine: admin.engine,
                     kills: admin.kills,
+                    audit: admin.audit,
                     monitor: admin.monitor,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
@@ -129,6 +131,7 @@ internal import TokenModel
             on: AdminAddress(host: "127.0.0.1", port: 0),
             engine: admin.engine,
             kills: admin.kills,
+            audit: admin.audit,
             monitor: admin.monitor,
             tokens: try #require(AdminTokens([Secret("token-canary")])),
             limits: limits,

@@ -64,6 +64,7 @@ import Testing
         }
         for arguments in [
             ["accounts", "list", "--json"], ["accounts", "show", "alice"], ["status"], ["status", "--json"],
+            ["audit"], ["audit", "--json"],
         ] {
             let outcome = try await Program.run(
                 "martlet",

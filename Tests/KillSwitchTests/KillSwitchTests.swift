@@ -233,6 +233,43 @@ import TokenStorage
         }
     }
 
+    @Test func `given settled revocations, they are reported, and no longer among those to be done`() async throws {
+        let one = self.house.replica("a")
+        for account in ["alice", "bob"] { try await self.house.put(account) }
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            let other = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("nothing to be left to be done") {
+                try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty
+            }
+            for (kill, account) in [(report, "alice"), (other, "bob")] {
+                #expect(try await one.kills.report(on: kill.id).tokens.revoked == 2)
+                let tokens = try await one.kills.revocations(of: kill.id)
+                #expect(tokens.map(\.account.rawValue) == [account, account])
+                #expect(tokens.allSatisfy { $0.token == nil && $0.outcome == .revoked })
+            }
+            // Each token once, whoever lists it, while it goes from one list to the other.
+            #expect(self.house.provider.asked.count == 4)
+        }
+    }
+
+    @Test func `given a wall clock that jumps ahead by years, an unreachable provider is still asked`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("the provider to have been asked") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 2
+            }
+            self.house.clock.jumpWall(by: .seconds(86_400 * 3_650))
+            self.house.provider.answer(.revoked)
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+        }
+    }
+
     @Test(arguments: [
         (RevocationVerdict.revoked, "revoked"), (.refused(.noKnownReason), "refused"), (.unsupported, "unsupported"),
         (.unreachable(.noKnownReason), "unreachable"),

@@ -21,6 +21,10 @@ the seed and the history: what was done when to which process, the mock's stats,
   steps    a process dies, or is stopped, at each step of a refresh in turn (needs a debug build): nothing is lost or spent
            twice but in the stated window
   rate     refreshes per second on SQLite, beside what the disk syncs: a third of that, or 200
+  kills    an account is killed a thousand times under load, by one process and by one of three: how long a kill takes, and
+           that no head with a dead token is read more than 100 ms after its answer
+  streams  a kill while 1 GiB is downloaded, events are streamed and a WebSocket is open: all are cut, or, with drain, end
+           by themselves, and no new one begins
   canary   answers of the provider with tokens where they don't belong. Also after every other case: no token in logs,
            metrics, admin answers and the state directory
 
@@ -49,7 +53,7 @@ from harness.processes import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Seconds that a case may take in the full run.
-CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 240, "stopped": 420, "steps": 600, "rate": 180, "canary": 120}
+CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 240, "stopped": 420, "steps": 600, "rate": 180, "kills": 900, "streams": 180, "canary": 120}
 
 
 def parse():

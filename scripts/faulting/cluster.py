@@ -13,14 +13,15 @@ REFRESHED = "an account was refreshed"
 
 
 class Cluster:
-    """`accounts` is how many; they are called a0, a1, … and each has a route of its name."""
+    """`accounts` is how many; they are called a0, a1, … and each has a route of its name. `sockets` is the port of a WebSocket
+    server, which has routes of its own."""
 
-    def __init__(self, run, work, provider, accounts, count, timeout, direct):
+    def __init__(self, run, work, provider, accounts, count, timeout, direct, sockets):
         self.run, self.work, self.provider, self.history = run, work, provider, run.history
         self.program, self.timeout = run.options.program, timeout
         self.accounts = [f"a{number}" for number in range(accounts)]
         self.token_port = provider.api if direct else provider.recorder.port
-        self.extras, self.processes = OPTIONAL, []
+        self.extras, self.processes, self.sockets = OPTIONAL, [], sockets
         self.gateways = [Gateway(chr(ord("a") + number), self) for number in range(count)]
         # Bodies of Martlet's own answers.
         self.answers = []
@@ -38,6 +39,10 @@ class Cluster:
         routes = "\n".join(
             f"  - {{ name: {name}, match: {{ path: /{name}/ }}, upstream: \"http://127.0.0.1:{self.provider.api}/api/\", account: {name} }}"
             for name in self.accounts)
+        if self.sockets:
+            routes += "".join(
+                f"\n  - {{ name: {name}-sockets, match: {{ path: /sockets/{name} }}, upstream: \"http://127.0.0.1:{self.sockets}\", account: {name} }}"
+                for name in self.accounts)
         extras = "\n".join(f"    {extra}" for extra in self.extras)
         return f"""
 listeners: [{{ address: 127.0.0.1:{gateway.port} }}]

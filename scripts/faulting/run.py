@@ -25,8 +25,8 @@ class Run:
         """Of what takes `seconds` in the full run of five minutes."""
         return max(least, seconds * min(1, self.options.minutes / 5))
 
-    def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", direct=False):
-        return Starting(self, dict(accounts=accounts, count=count, timeout=timeout, direct=direct), access_ttl, grace)
+    def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", direct=False, sockets=None):
+        return Starting(self, dict(accounts=accounts, count=count, timeout=timeout, direct=direct, sockets=sockets), access_ttl, grace)
 
 
 class Starting:

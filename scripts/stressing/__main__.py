@@ -10,6 +10,8 @@ case is bounded in time. Prints what was measured beside its bound; exits 1 when
                p99 of at most twice what they had before or 50 ms, and the admin listener answers within 1 s
   descriptors  256 file descriptors and 1,000 connections: all of them end, the admin listener answers within 1 s, and
                callers are served again within 5 s of their leaving
+  admin-attack 64 connections, then 256, that try admin tokens out: callers have at least 80 % of the answers that they have
+               without, and a right token is answered within 1 s
   websockets   10,000 messages and frames of 16 MiB to an echo server and back, equal (Python's websockets)
   restart      one process after another takes over under load: 100,000 requests, none failed (needs root, for a network
                namespace with net.ipv4.tcp_migrate_req=1, and serve --takeover)
@@ -36,7 +38,7 @@ from stressing.processes import Processes, say
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DESCRIPTORS = 1 << 15
 # Seconds that a case may take.
-CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "websockets": 300, "restart": 600}
+CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "admin-attack": 300, "websockets": 300, "restart": 600}
 
 
 def parse():
@@ -74,7 +76,7 @@ async def run(case, options):
     with tempfile.TemporaryDirectory(prefix=f"martlet-stress-{case}.") as work:
         processes = Processes(pathlib.Path(work), options)
         try:
-            module = importlib.import_module(f"stressing.case_{case}")
+            module = importlib.import_module(f"stressing.case_{case.replace('-', '_')}")
             checks = await asyncio.wait_for(module.run(processes, options), CASES[case])
         except Skipped as reason:
             checks = [Check("the whole case", "not tried", str(reason), None)]

@@ -4,12 +4,14 @@ internal import TokenModel
 
 /// Lets in who presents an admin token, and slows down who tries them out.
 ///
-/// A refusal comes after a delay, and only so many wait for theirs at once; past that, refusals come at once and say
-/// so. A right token never waits.
+/// A refusal comes after a delay. Only so many wait for theirs at once; past that, refusals take longer still and say that
+/// there are too many. A right token never waits.
 final class AdminDoor: Sendable {
     private struct State {
         var tokens: AdminTokens
         var waiting = 0
+        /// When it was said last that many try.
+        var saidAt = BootInstant.distantPast
     }
 
     private let state: Mutex<State>
@@ -36,27 +38,39 @@ final class AdminDoor: Sendable {
     /// - Parameter authorization: the request's `Authorization` field (RFC 6750 §2.1); several of them joined are none.
     /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
     func admit(_ authorization: String?) async throws(AdminError) {
-        let tokens = self.state.withLock { $0.tokens }
-        guard let presented = authorization.flatMap(Self.bearerToken), tokens.contain(presented) else {
-            try await self.refuse()
-        }
+        try await self.admit(presenting: authorization.flatMap(Self.bearerToken))
     }
 
-    private func refuse() async throws(AdminError) -> Never {
-        let waiting: Int? = self.state.withLock { state in
-            guard state.waiting < self.limits.refusalsWaiting else { return nil }
+    /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
+    func admit(presenting presented: Secret?) async throws(AdminError) {
+        let tokens = self.state.withLock { $0.tokens }
+        guard let presented, tokens.contain(presented) else { try await self.refuse() }
+    }
+
+    /// Turns somebody away, who waits for that as everybody does.
+    func refuse() async throws(AdminError) -> Never {
+        let (hasPlace, isNews) = self.state.withLock { state in
+            guard state.waiting < self.limits.refusalsWaiting else { return (false, false) }
             state.waiting += 1
-            return state.waiting
+            guard state.waiting == self.limits.refusalsWaiting else { return (true, false) }
+            let now = BootInstant.now
+            guard state.saidAt.duration(to: now) >= Self.silence else { return (true, false) }
+            state.saidAt = now
+            return (true, true)
         }
-        guard let waiting else { throw .tooManyAttempts }
-        if waiting == self.limits.refusalsWaiting {
-            self.logger.warning("many requests with a wrong admin token: is somebody trying them out?")
+        guard hasPlace else {
+            try? await self.clock.sleep(for: self.limits.crowdDelay)
+            throw .tooManyAttempts
         }
+        if isNews { self.logger.warning("many requests with a wrong admin token: is somebody trying them out?") }
         // A request that is cancelled meanwhile is answered sooner; nobody outside can bring that about.
         try? await self.clock.sleep(for: self.limits.refusalDelay)
         self.state.withLock { $0.waiting -= 1 }
         throw .unauthorized
     }
+
+    /// Whoever tries without end must not fill the log.
+    private static let silence = Duration.seconds(60)
 
     private static func bearerToken(_ field: String) -> Secret? {
         let parts = field.split(separator: " ")

@@ -31,6 +31,14 @@ struct AdminAnswer: Sendable {
         self.body = Array(text.utf8)
     }
 
+    /// A file that is sent as it is.
+    init(_ status: HTTPResponse.Status, bytes: [UInt8], contentType: String, fields: HTTPFields) {
+        self.status = status
+        self.contentType = contentType
+        self.fields = fields
+        self.body = bytes
+    }
+
     var head: HTTPResponse {
         var fields = self.fields
         fields[.contentType] = self.contentType

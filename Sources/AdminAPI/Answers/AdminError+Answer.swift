@@ -11,11 +11,12 @@ extension AdminError {
         switch self.code {
         case .unauthorized: .unauthorized
         case .tooManyAttempts: .tooManyRequests
+        case .forbidden: .forbidden
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
         case .conflict: .conflict
-        case .accountUnreadable, .storeLost: .serviceUnavailable
+        case .accountUnreadable, .storeLost, .auditUnavailable: .serviceUnavailable
         }
     }
 
@@ -23,12 +24,14 @@ extension AdminError {
         switch self.code {
         case .unauthorized: "The admin token is missing or wrong"
         case .tooManyAttempts: "Too many attempts with a wrong token"
+        case .forbidden: "Not from there"
         case .notFound: "There is no such thing"
         case .methodNotAllowed: "The path does not take this method"
         case .invalidField: "The request is not as it should be"
         case .conflict: "The request does not go with what is there"
         case .accountUnreadable: "The account's stored record does not open"
         case .storeLost: "The token store is out of reach"
+        case .auditUnavailable: "The audit log can't be written, so nothing was changed"
         }
     }
 
@@ -36,9 +39,9 @@ extension AdminError {
         var fields: HTTPFields = [:]
         switch self.code {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
-        case .tooManyAttempts, .storeLost: fields[.retryAfter] = "1"
+        case .tooManyAttempts, .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .notFound, .invalidField, .conflict, .accountUnreadable: break
+        case .forbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
         }
         return fields
     }

@@ -1,12 +1,16 @@
+internal import Audit
 internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 
 /// Why a request to the admin API is not done. Equal when the codes are equal.
 struct AdminError: Error, Sendable {
     enum Code: String, Sendable, CaseIterable {
         case unauthorized = "admin_unauthorized"
         case tooManyAttempts = "too_many_attempts"
+        /// A browser says that a page from elsewhere sent it.
+        case forbidden = "admin_forbidden"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case invalidField = "invalid_field"
@@ -16,6 +20,8 @@ struct AdminError: Error, Sendable {
         case accountUnreadable = "account_unreadable"
         /// The store is out of reach or can't be written.
         case storeLost = "store_lost"
+        /// A change that can't be recorded is not made.
+        case auditUnavailable = "audit_unavailable"
     }
 
     let code: Code
@@ -41,6 +47,11 @@ struct AdminError: Error, Sendable {
         self.account = account
         self.allowed = allowed
     }
+}
+
+extension AdminError {
+    /// Who asked was not let in.
+    var isRefusal: Bool { self.code == .unauthorized || self.code == .tooManyAttempts }
 }
 
 extension AdminError: Equatable {
@@ -70,8 +81,20 @@ extension AdminError {
         AdminError(.methodNotAllowed, "the path takes \(allowed)", allowed: allowed)
     }
 
+    static func forbidden(_ message: String) -> AdminError { AdminError(.forbidden, message) }
+
     static func invalidField(_ field: String, _ message: String) -> AdminError {
         AdminError(.invalidField, message, field: field)
+    }
+
+    /// What could not be read of the audit log.
+    init(_ cause: StoreError) {
+        self = .init(.storeLost, "the audit log can't be read: \(cause.message)")
+    }
+
+    /// What could not be recorded, and so was not done.
+    init(_ cause: AuditError) {
+        self = .init(.auditUnavailable, cause.message)
     }
 
     /// What the kill switch could not do.

@@ -12,6 +12,11 @@ struct ForgottenAnswer: Encodable, Sendable {
         self.tokens = tokens.map(Token.init)
     }
 
+    /// What became of the tokens, in a line.
+    static func summary(of tokens: [ForgottenToken]) -> String {
+        tokens.map { Token($0) }.map { "\($0.kind) \($0.outcome)" }.joined(separator: ", ")
+    }
+
     struct Token: Encodable, Sendable {
         let kind: String
         let outcome: String

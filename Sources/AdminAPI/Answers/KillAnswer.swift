@@ -5,13 +5,17 @@ internal import TokenModel
 /// A kill as the API shows it. Every member is always there; one without a value is `null`.
 struct KillAnswer: Encodable, Sendable {
     private let report: KillReport
+    /// Only in the answer to who ordered it.
+    private let isAudited: Bool?
 
-    init(_ report: KillReport) {
+    /// - Parameter isAudited: whether the order stands in the audit log.
+    init(_ report: KillReport, isAudited: Bool? = nil) {
         self.report = report
+        self.isAudited = isAudited
     }
 
     private enum Key: String, CodingKey {
-        case id, scope, reason, state, store, epoch, streams, replicas, tokens, draining
+        case id, scope, reason, state, store, epoch, streams, replicas, tokens, draining, audited
         case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"
@@ -33,6 +37,7 @@ struct KillAnswer: Encodable, Sendable {
         try members.encode(self.report.draining, forKey: .draining)
         try members.encode(self.report.startedAt.rfc3339, forKey: .startedAt)
         try members.encode(self.report.completedAt?.rfc3339, forKey: .completedAt)
+        try members.encodeIfPresent(self.isAudited, forKey: .audited)
     }
 
     private struct Replica: Encodable {

@@ -4,6 +4,8 @@ internal import TokenRefresh
 
 /// All that an operator wants to see at a glance.
 struct StatusAnswer: Encodable, Sendable {
+    /// By the wall clock of who answers: all other times are to be read against this one.
+    let time: String
     let version: String
     let ready: Bool
     let replica: Replica
@@ -22,16 +24,19 @@ struct StatusAnswer: Encodable, Sendable {
         _ providers: [ProviderStatus],
         _ accounts: [AccountStatus],
         killed: Set<KillScope>,
-        waiting: [KillScope]
+        waiting: [KillScope],
+        lease: LeaseReading
     ) {
         self.waitingKills = waiting.map(ScopeAnswer.init)
+        self.time = lease.now.rfc3339
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
         self.version = vitals.version
         self.ready = vitals.isReady
         self.replica = Replica(
             name: vitals.replica.name,
             boot: vitals.replica.boot.rawValue,
-            startedAt: vitals.replica.startedAt.rfc3339
+            startedAt: vitals.replica.startedAt.rfc3339,
+            leaseUntil: lease.until?.rfc3339
         )
         self.store = Store(driver: vitals.store.driver, open: vitals.store.isOpen)
         self.listeners = vitals.listeners.map { Listener(address: $0.address, bound: $0.isBound) }
@@ -50,7 +55,7 @@ struct StatusAnswer: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case version, ready, replica, store, listeners, killed, providers, accounts
+        case time, version, ready, replica, store, listeners, killed, providers, accounts
         case waitingKills = "waiting_kills"
     }
 
@@ -58,10 +63,21 @@ struct StatusAnswer: Encodable, Sendable {
         let name: String
         let boot: String
         let startedAt: String
+        /// Until when tokens are put into requests, if the kill log is not read again before; `nil`: they are not.
+        let leaseUntil: String?
 
-        private enum CodingKeys: String, CodingKey {
+        private enum Key: String, CodingKey {
             case name, boot
             case startedAt = "started_at"
+            case leaseUntil = "lease_until"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encode(self.name, forKey: .name)
+            try members.encode(self.boot, forKey: .boot)
+            try members.encode(self.startedAt, forKey: .startedAt)
+            try members.encode(self.leaseUntil, forKey: .leaseUntil)
         }
     }
 

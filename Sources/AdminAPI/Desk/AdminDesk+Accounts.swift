@@ -1,3 +1,4 @@
+internal import Audit
 internal import TokenModel
 internal import TokenRefresh
 
@@ -9,47 +10,63 @@ extension AdminDesk {
     }
 
     /// - Returns: the account after it.
-    func importTokens(_ tokens: TokenImport, for account: AccountID) async throws(AdminError) -> AccountStatus {
-        do throws(AccountChangeError) {
-            try await self.engine.importTokens(
-                tokens.refreshToken,
-                accessToken: tokens.accessToken,
-                expiresIn: tokens.expiresIn,
-                for: account
-            )
-        } catch {
-            throw AdminError(error, account: account)
+    func importTokens(
+        _ tokens: TokenImport,
+        for account: AccountID,
+        by actor: AuditActor
+    ) async throws(AdminError) -> AccountStatus {
+        try await self.audited(.importTokens, account, by: actor) { () async throws(AdminError) in
+            do throws(AccountChangeError) {
+                try await self.engine.importTokens(
+                    tokens.refreshToken,
+                    accessToken: tokens.accessToken,
+                    expiresIn: tokens.expiresIn,
+                    for: account
+                )
+            } catch {
+                throw AdminError(error, account: account)
+            }
         }
         return try await self.status(of: account)
     }
 
     /// - Returns: the account after it, whatever came of it.
-    func refresh(_ account: AccountID) async throws(AdminError) -> AccountStatus {
-        guard let status = await self.engine.refreshNow(account) else { throw .notConfigured }
-        return status
+    func refresh(_ account: AccountID, by actor: AuditActor) async throws(AdminError) -> AccountStatus {
+        try await self.audited(.refresh, account, by: actor) { () async throws(AdminError) in
+            guard let status = await self.engine.refreshNow(account) else { throw .notConfigured }
+            return status
+        } detail: { status in
+            status.lastError.map { "\(status.state.rawValue), \($0)" } ?? status.state.rawValue
+        }
     }
 
     /// Takes tokens over that were made for another provider, token endpoint or client.
     ///
     /// - Returns: the account after it.
-    func adopt(_ account: AccountID) async throws(AdminError) -> AccountStatus {
-        do throws(AccountChangeError) {
-            try await self.engine.adopt(account)
-        } catch {
-            throw AdminError(error, account: account)
+    func adopt(_ account: AccountID, by actor: AuditActor) async throws(AdminError) -> AccountStatus {
+        try await self.audited(.adopt, account, by: actor) { () async throws(AdminError) in
+            do throws(AccountChangeError) {
+                try await self.engine.adopt(account)
+            } catch {
+                throw AdminError(error, account: account)
+            }
         }
         return try await self.status(of: account)
     }
 
     /// - Returns: the account after it, and what the provider did with each of its tokens.
     func forgetTokens(
-        of account: AccountID
+        of account: AccountID,
+        by actor: AuditActor
     ) async throws(AdminError) -> (status: AccountStatus, tokens: [ForgottenToken]) {
-        let tokens: [ForgottenToken]
-        do throws(AccountChangeError) {
-            tokens = try await self.engine.forget(account)
-        } catch {
-            throw AdminError(error, account: account)
+        let tokens = try await self.audited(.remove, account, by: actor) { () async throws(AdminError) in
+            do throws(AccountChangeError) {
+                return try await self.engine.forget(account)
+            } catch {
+                throw AdminError(error, account: account)
+            }
+        } detail: { tokens in
+            tokens.isEmpty ? "no tokens" : ForgottenAnswer.summary(of: tokens)
         }
         return (try await self.status(of: account), tokens)
     }

@@ -1,31 +1,44 @@
+internal import Audit
 internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
 
 /// What operators do with the kill switch.
 extension AdminDesk {
-    func kill(_ request: KillRequest) async throws(AdminError) -> KillReport {
+    /// Goes ahead whether it can be recorded or not, and does not wait for that.
+    func kill(
+        _ request: KillRequest,
+        by actor: AuditActor
+    ) async throws(AdminError) -> (report: KillReport, isAudited: Bool) {
         try await self.check(request.scope)
-        do throws(KillSwitchError) {
-            return try await self.kills.kill(
-                request.scope,
-                reason: request.reason,
-                streams: request.streams,
-                wait: request.wait
-            )
-        } catch {
-            throw AdminError(error)
+        return try await self.auditedRegardless(.kill, request.scope, request.reason, by: actor) {
+            () async throws(AdminError) in
+            do throws(KillSwitchError) {
+                return try await self.kills.kill(
+                    request.scope,
+                    reason: request.reason,
+                    streams: request.streams,
+                    wait: request.wait
+                )
+            } catch {
+                throw AdminError(error)
+            }
         }
     }
 
     /// - Returns: what it has lifted, and what is still killed.
-    func revive(_ request: RevivalRequest) async throws(AdminError) -> RevivalAnswer {
-        do throws(KillSwitchError) {
-            let revival = try await self.kills.revive(request.scope, reason: request.reason)
-            return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
-        } catch {
-            throw AdminError(error)
-        }
+    func revive(_ request: RevivalRequest, by actor: AuditActor) async throws(AdminError) -> RevivalAnswer {
+        // What is killed may have gone from the configuration since.
+        if !self.kills.killedScopes.contains(request.scope) { try await self.check(request.scope) }
+        let revival = try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
+            () async throws(AdminError) in
+            do throws(KillSwitchError) {
+                return try await self.kills.revive(request.scope, reason: request.reason)
+            } catch {
+                throw AdminError(error)
+            }
+        } detail: { "epoch \($0.epoch)" }
+        return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
     }
 
     func killReports() async throws(AdminError) -> [KillReport] {
@@ -44,8 +57,11 @@ extension AdminDesk {
         do throws(KillSwitchError) { return try await self.kills.replicaListing() } catch { throw AdminError(error) }
     }
 
-    func forgetReplica(_ name: String) async throws(AdminError) -> ReplicaExpulsion {
-        do throws(KillSwitchError) { return try await self.kills.forget(name) } catch { throw AdminError(error) }
+    /// Recorded with the name that the list has, whatever was asked for.
+    func forgetReplica(_ name: String, by actor: AuditActor) async throws(AdminError) -> ReplicaExpulsion {
+        try await self.audited(.forgetReplica, by: actor) { () async throws(AdminError) in
+            do throws(KillSwitchError) { return try await self.kills.forget(name) } catch { throw AdminError(error) }
+        } detail: { "replica \($0.name)" }
     }
 
     /// That there is such a thing: a slip of the pen must not look like a kill.

@@ -1,3 +1,4 @@
+internal import Audit
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import KillSwitch
@@ -10,24 +11,32 @@ internal import TokenRefresh
 final class AdminDesk: Sendable {
     let engine: RefreshEngine
     let kills: KillSwitch
+    /// Where changes are recorded; `nil` where there are none.
+    let audit: AuditTrail?
     let monitor: any GatewayMonitor
     /// Lets operators in; `nil` where no tokens are asked for, and there is little to see.
     let door: AdminDoor?
+    /// Where there is a door.
+    let dashboard: Dashboard?
     let limits: AdminLimits
     private let logger: Logger
 
     init(
         engine: RefreshEngine,
         kills: KillSwitch,
+        audit: AuditTrail?,
         monitor: any GatewayMonitor,
         door: AdminDoor?,
         limits: AdminLimits,
+        timepiece: Timepiece = .system,
         logger: Logger
     ) {
         self.engine = engine
         self.kills = kills
+        self.audit = audit
         self.monitor = monitor
         self.door = door
+        self.dashboard = door.map { Dashboard($0, limits: limits, timepiece: timepiece, logger: logger) }
         self.limits = limits
         self.logger = logger
     }
@@ -43,13 +52,20 @@ final class AdminDesk: Sendable {
     ) async throws {
         var body = RequestBodyReader(request, on: connection)
         let answer: AdminAnswer
+        let peer = PeerAddress.text(of: connection)
         do {
-            let route = try await self.admit(request)
-            if request.headers[.expect]?.lowercased() == "100-continue" {
-                try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+            if let shown = try await self.dashboard?.answer(request, &body) {
+                answer = shown
+            } else {
+                let route = try await self.admit(request)
+                if request.headers[.expect]?.lowercased() == "100-continue" {
+                    try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+                }
+                answer = try await self.answer(request.method, route, &body, to: .admin(at: peer))
             }
-            answer = try await self.answer(request.method, route, &body)
         } catch let error as AdminError {
+            // Who brings none tries nothing out.
+            if error.isRefusal, Dashboard.presentsToken(request) { self.audit?.refusedToken(from: peer) }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = error.answer
         }
@@ -60,8 +76,8 @@ final class AdminDesk: Sendable {
     /// What the request is about, if its sender may ask that.
     private func admit(_ request: Request) async throws(AdminError) -> AdminRoute {
         let route = AdminRoute(path: request.uri.path)
-        if let door = self.door {
-            if route?.isOpen != true { try await door.admit(request.headers[.authorization]) }
+        if let dashboard = self.dashboard {
+            if route?.isOpen != true { try await dashboard.admit(request.head) }
         } else if route?.isServedWithoutTokens != true {
             throw .noSuchPath
         }
@@ -69,17 +85,15 @@ final class AdminDesk: Sendable {
         guard route.methods.contains(request.method) else {
             throw .methodNotAllowed(route.methods.map(\.rawValue).joined(separator: ", "))
         }
-        guard request.uri.query == nil else {
-            throw .invalidField("query", "the path takes no query")
-        }
-        return route
+        return try route.with(request.uri.query)
     }
 
     @concurrent
     private func answer(
         _ method: HTTPRequest.Method,
         _ route: AdminRoute,
-        _ body: inout RequestBodyReader
+        _ body: inout RequestBodyReader,
+        to actor: AuditActor
     ) async throws -> AdminAnswer {
         switch route {
         case .health:
@@ -100,7 +114,8 @@ final class AdminDesk: Sendable {
                     self.engine.providerStatuses,
                     accounts,
                     killed: self.kills.killedScopes,
-                    waiting: self.kills.waitingScopes
+                    waiting: self.kills.waitingScopes,
+                    lease: self.kills.leaseReading
                 )
             )
         case .accounts:
@@ -109,24 +124,26 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, AccountAnswer(try await self.status(of: account)))
         case .tokens(let account) where method == .put:
             let tokens = try TokenImport(try await self.read(&body))
-            return AdminAnswer(.ok, AccountAnswer(try await self.importTokens(tokens, for: account)))
+            return AdminAnswer(.ok, AccountAnswer(try await self.importTokens(tokens, for: account, by: actor)))
         case .tokens(let account):
             try await self.expectNothing(in: &body)
-            let (status, tokens) = try await self.forgetTokens(of: account)
+            let (status, tokens) = try await self.forgetTokens(of: account, by: actor)
             return AdminAnswer(.ok, ForgottenAnswer(status, tokens))
         case .refresh(let account):
             try await self.expectNothing(in: &body)
-            return AdminAnswer(.ok, AccountAnswer(try await self.refresh(account)))
+            return AdminAnswer(.ok, AccountAnswer(try await self.refresh(account, by: actor)))
         case .adoption(let account):
             try await self.expectNothing(in: &body)
-            return AdminAnswer(.ok, AccountAnswer(try await self.adopt(account)))
+            return AdminAnswer(.ok, AccountAnswer(try await self.adopt(account, by: actor)))
         case .killing:
-            return AdminAnswer(.ok, KillAnswer(try await self.kill(KillRequest(try await self.read(&body)))))
+            let request = try KillRequest(try await self.read(&body))
+            let (report, isAudited) = try await self.kill(request, by: actor)
+            return AdminAnswer(.ok, KillAnswer(report, isAudited: isAudited))
         case .revival:
             let request = try RevivalRequest(try await self.read(&body))
-            return AdminAnswer(.ok, try await self.revive(request))
+            return AdminAnswer(.ok, try await self.revive(request, by: actor))
         case .kills:
-            return AdminAnswer(.ok, KillsAnswer(kills: try await self.killReports().map(KillAnswer.init)))
+            return AdminAnswer(.ok, KillsAnswer(kills: try await self.killReports().map { KillAnswer($0) }))
         case .kill(let id):
             return AdminAnswer(.ok, KillAnswer(try await self.killReport(id)))
         case .killedTokens(let id):
@@ -135,7 +152,9 @@ final class AdminDesk: Sendable {
             return AdminAnswer(.ok, ReplicasAnswer(try await self.replicas(), this: self.kills.boot))
         case .replica(let name):
             try await self.expectNothing(in: &body)
-            return AdminAnswer(.ok, ForgottenReplicaAnswer(try await self.forgetReplica(name)))
+            return AdminAnswer(.ok, ForgottenReplicaAnswer(try await self.forgetReplica(name, by: actor)))
+        case .audit(let query):
+            return AdminAnswer(.ok, try await self.auditPage(query))
         }
     }
 

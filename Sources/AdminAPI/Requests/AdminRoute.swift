@@ -18,6 +18,7 @@ enum AdminRoute: Equatable, Sendable {
     case kill(KillID)
     case killedTokens(KillID)
     case replicas
+    case audit(AuditQuery)
     /// By its name, its boot or the beginning of that.
     case replica(String)
 
@@ -36,6 +37,7 @@ enum AdminRoute: Equatable, Sendable {
         case 2 where segments[0] == "v1" && segments[1] == "revive": self = .revival
         case 2 where segments[0] == "v1" && segments[1] == "kills": self = .kills
         case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
+        case 2 where segments[0] == "v1" && segments[1] == "audit": self = .audit(.standard)
         case 3 where segments[0] == "v1" && segments[1] == "replicas":
             guard let name = Self.name(segments[2]) else { return nil }
             self = .replica(name)
@@ -62,12 +64,20 @@ enum AdminRoute: Equatable, Sendable {
     /// What may be done with it; `HEAD` goes wherever `GET` does.
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .health, .readiness, .metrics, .status, .accounts, .account, .kills, .kill, .killedTokens, .replicas:
+        case .health, .readiness, .metrics, .status, .accounts, .account, .kills, .kill, .killedTokens, .replicas,
+            .audit:
             [.get, .head]
         case .tokens: [.put, .delete]
         case .replica: [.delete]
         case .refresh, .adoption, .killing, .revival: [.post]
         }
+    }
+
+    /// The same with what the query of a request says.
+    func with(_ query: String?) throws(AdminError) -> AdminRoute {
+        guard let query else { return self }
+        guard case .audit = self else { throw .invalidField("query", "the path takes no query") }
+        return .audit(try AuditQuery(query))
     }
 
     /// Whether anybody may ask.

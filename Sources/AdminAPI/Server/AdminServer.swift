@@ -1,3 +1,4 @@
+package import Audit
 internal import HummingbirdCore
 package import KillSwitch
 package import Listening
@@ -5,11 +6,13 @@ package import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
+package import TokenModel
 package import TokenRefresh
 
 /// The control plane over HTTP, on a listener and an event loop of its own: a busy data path does not hold it up.
 ///
-/// ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:logger:)`` first, so that a busy port is known before anything else
+/// ``listen(on:engine:kills:audit:monitor:tokens:claim:limits:clock:timepiece:logger:)``
+/// first, so that a busy port is known before anything else
 /// starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that was chosen where 0 was asked for.
@@ -45,28 +48,41 @@ package final class AdminServer: Service, Sendable {
     /// - Parameters:
     ///   - engine: what the accounts are read from and changed through; it must run for a refresh to end.
     ///   - kills: what tokens are killed and revived by; it must run for a kill to be completed.
+    ///   - audit: where changes are recorded; it must run for wrong tokens to be.
     ///   - monitor: knows about the process what this room can't see.
     ///   - claim: whether an older gateway may listen there still.
     ///   - clock: what refusals are delayed by.
+    ///   - timepiece: what sessions of the dashboard end by.
     package static func listen(
         on address: AdminAddress,
         engine: RefreshEngine,
         kills: KillSwitch,
+        audit: AuditTrail,
         monitor: any GatewayMonitor,
         tokens: AdminTokens,
         claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         clock: any Clock<Duration> = ContinuousClock(),
+        timepiece: Timepiece = .system,
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let door = AdminDoor(tokens, limits: limits, clock: clock, logger: logger)
-        let desk = AdminDesk(engine: engine, kills: kills, monitor: monitor, door: door, limits: limits, logger: logger)
+        let desk = AdminDesk(
+            engine: engine,
+            kills: kills,
+            audit: audit,
+            monitor: monitor,
+            door: door,
+            limits: limits,
+            timepiece: timepiece,
+            logger: logger
+        )
         return try await Self.listen(on: address, desk, as: .admin, claim, limits: limits, logger: logger)
     }
 
     /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
     ///
-    /// The parameters are those of ``listen(on:engine:kills:monitor:tokens:claim:limits:clock:logger:)``.
+    /// The parameters are those of ``listen(on:engine:kills:audit:monitor:tokens:claim:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -76,7 +92,15 @@ package final class AdminServer: Service, Sendable {
         limits: AdminLimits = AdminLimits(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
-        let desk = AdminDesk(engine: engine, kills: kills, monitor: monitor, door: nil, limits: limits, logger: logger)
+        let desk = AdminDesk(
+            engine: engine,
+            kills: kills,
+            audit: nil,
+            monitor: monitor,
+            door: nil,
+            limits: limits,
+            logger: logger
+        )
         return try await Self.listen(on: address, desk, as: .metrics, claim, limits: limits, logger: logger)
     }
 
@@ -147,12 +171,15 @@ package final class AdminServer: Service, Sendable {
         self.connections.stop()
     }
 
-    /// From now on only these tokens are let in: for a token file that was read again.
+    /// From now on only these tokens are let in: for a token file that was read again. Where they are others, operators
+    /// have to sign in to the dashboard anew.
     ///
     /// - Returns: whether they are others.
     @discardableResult
     package func replaceTokens(_ tokens: AdminTokens) -> Bool {
-        self.desk.door?.replaceTokens(tokens) ?? false
+        guard self.desk.door?.replaceTokens(tokens) == true else { return false }
+        self.desk.dashboard?.endSessions()
+        return true
     }
 
     private func serve() async {

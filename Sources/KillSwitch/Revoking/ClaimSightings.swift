@@ -30,4 +30,9 @@ final class ClaimSightings: Sendable {
             return now.advanced(by: pause)
         }
     }
+
+    /// There will be no more of it.
+    func forget(_ key: RecordKey) {
+        _ = self.state.withLock { $0.tries.removeValue(forKey: key) }
+    }
 }

@@ -290,16 +290,8 @@ extension CallerHandler {
     }
 
     /// The upstream has ended its side: the caller is told behind what was written, and still heard.
-    ///
-    /// TLS would take the caller's farewell for the end of both sides if its own was said before, and throw away what the
-    /// kernel has not taken; so the end waits for that.
     func endOutput() {
-        guard let context = self.context else { return }
-        let written = context.eventLoop.makePromise(of: Void.self)
-        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
-        written.futureResult.assumeIsolated().whenComplete { _ in
-            self.context?.close(mode: .output, promise: nil)
-        }
+        self.context?.endOutputWhenWritten()
     }
 }
 

@@ -324,15 +324,9 @@ extension UpstreamHandler {
         self.state = .tunnelling
     }
 
-    /// The caller has ended its side: the upstream is told behind what was written, and still heard. As with
-    /// ``CallerHandler/endOutput()``, the end waits for what goes before it.
+    /// The caller has ended its side: the upstream is told behind what was written, and still heard.
     func endOutput() {
-        guard let context = self.context else { return }
-        let written = context.eventLoop.makePromise(of: Void.self)
-        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
-        written.futureResult.assumeIsolated().whenComplete { _ in
-            self.context?.close(mode: .output, promise: nil)
-        }
+        self.context?.endOutputWhenWritten()
     }
 
     /// Both sides have ended: the connection does behind what was written, or when that takes longer than `limit`.

@@ -92,7 +92,6 @@ extension RefreshEngine {
                 if ticket != nil, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
                 if let place, !outcome.leavesJournal { await self.journal?.release(place) }
                 self.land(plan, outcome, by: ticket, wasErrand: demand.ripe != nil)
-                await self.revokeForgotten(plan, outcome)
                 await self.lookForKill(after: outcome, plan)
                 return
             }
@@ -171,17 +170,6 @@ extension RefreshEngine {
         self.settle(landing.served)
         if let start { self.newJobs.yield(.fly(start.plan, start.demand)) }
         if isOver { self.newJobs.finish() }
-    }
-
-    /// Tokens that arrived for an account that was forgotten meanwhile must not live on at the provider.
-    private func revokeForgotten(_ plan: AccountPlan, _ outcome: FlightOutcome) async {
-        guard let record = outcome.sight?.entry?.record, record.tokens == nil else { return }
-        if let refreshToken = outcome.dropped?.refreshToken ?? outcome.droppedRefreshToken {
-            _ = await plan.endpoint.revoke(refreshToken, kind: .refreshToken)
-        }
-        if let accessToken = outcome.dropped?.accessToken {
-            _ = await plan.endpoint.revoke(accessToken, kind: .accessToken)
-        }
     }
 
     /// - Parameter hasTried: the provider was to be asked. A flight that found an account empty, dead or backing off has

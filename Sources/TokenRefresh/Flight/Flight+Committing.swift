@@ -107,7 +107,7 @@ extension Flight {
             return self.commit(success)
         }
         self.see(entry, now: now)
-        return self.end(.settled, dropping: success.issued)
+        return self.end(.settled, dropping: success)
     }
 
     private mutating func commit(_ success: Success) -> FlightAction {

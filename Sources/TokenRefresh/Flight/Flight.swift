@@ -202,7 +202,7 @@ package struct Flight: ~Copyable {
             // Whoever takes the journal over commits it; that begins when this process has ended.
             return self.end(.failed(.stopping(self.plan.account)), leavingJournal: true)
         case .commit(let success) where stopping == .now:
-            return self.end(.failed(.stopping(self.plan.account)), dropping: success.issued)
+            return self.end(.failed(.stopping(self.plan.account)), dropping: success)
         case .declareDead where stopping == .now, .writeBack where stopping == .now:
             return self.end(.failed(.stopping(self.plan.account)))
         case .judge, .declareDead, .commit, .writeBack:
@@ -230,7 +230,7 @@ package struct Flight: ~Copyable {
     mutating func end(
         _ result: FlightOutcome.Result,
         declaredDead: Bool = false,
-        dropping dropped: Issued? = nil,
+        dropping dropped: Success? = nil,
         leavingJournal: Bool = false
     ) -> FlightAction {
         self.state = .ended
@@ -238,7 +238,8 @@ package struct Flight: ~Copyable {
         outcome.lesson = self.lesson
         outcome.setback = self.setback
         outcome.declaredDead = declaredDead
-        switch dropped {
+        outcome.droppedRecord = dropped?.record
+        switch dropped?.issued {
         case .tokens(let grant)?: outcome.dropped = grant
         case .refreshTokenAlone(let refreshToken, _, _)?: outcome.droppedRefreshToken = refreshToken
         case nil: break

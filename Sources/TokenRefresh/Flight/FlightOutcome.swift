@@ -1,6 +1,6 @@
 package import OAuth
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// What a flight leaves behind.
 package struct FlightOutcome: Equatable, Sendable {
@@ -27,6 +27,8 @@ package struct FlightOutcome: Equatable, Sendable {
     package var dropped: TokenGrant?
     /// The same of a refresh token that came alone.
     package var droppedRefreshToken: Secret?
+    /// What would have been stored with either.
+    package var droppedRecord: AccountRecord?
     /// Tokens that stand in the journal and not in the store: whoever takes this boot's journal over commits them.
     package var leavesJournal = false
     /// What is known of another process's claim.

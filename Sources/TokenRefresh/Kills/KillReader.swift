@@ -10,8 +10,8 @@ package protocol KillReader: Sendable {
     /// are dead. Durable, and heeded by this process, when it returns.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
-    /// Has the tokens of a record revoked that is about to be written over, if they were killed: nobody would find them
-    /// afterwards.
+    /// Has the tokens of a record revoked that is about to be written over, or that never got a place, if they were
+    /// killed: nobody would find them afterwards.
     func takeAway(_ record: AccountRecord, of account: AccountID) async
 
     /// Tokens were stored that were dead by then: they are to be revoked.

@@ -47,8 +47,14 @@ extension RefreshEngine {
         }
     }
 
-    /// A kill may have come between a flight's claim and its commit: then what it has stored was born dead.
+    /// A kill, or the account's removal, may have come since a flight's claim: then what it has stored was born dead, and
+    /// what it found no place for must not live on at the provider.
     func lookForKill(after outcome: FlightOutcome, _ plan: AccountPlan) async {
+        if let dropped = outcome.droppedRecord {
+            // What an import has replaced, though, is dropped and not revoked.
+            _ = try? await self.kills.read()
+            return await self.kills.takeAway(dropped, of: plan.account)
+        }
         guard case .committed = outcome.result, let record = outcome.sight?.entry?.record,
             let epochs = try? await self.kills.read(),
             epochs.verdict(on: record, of: plan.account, at: plan.provider) != .live

@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import Alerts
+internal import Audit
 internal import KillSwitch
 internal import Listening
 internal import LocalFiles
@@ -32,6 +33,9 @@ enum Assembly {
         StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
+        let name = settings.replica.name ?? HostName.text
+        let audit = AuditTrail(store.opened.records, boot: boot, replica: name, logger: logger)
+        let takeover = claim == .successor ? try await Self.announceTakeover(in: audit) : nil
         let keeper = EndpointKeeper()
         let register = await BootKeeper.begin(boot, settings, store.opened, logger: logger)
         do throws(CommandFailure) {
@@ -42,6 +46,7 @@ enum Assembly {
                 providers,
                 keeper,
                 metrics,
+                audit: audit,
                 ports: claim,
                 acceptsOlderStore: acceptsOlderStore,
                 boot: boot,
@@ -50,8 +55,10 @@ enum Assembly {
                 log: log,
                 logger: logger
             )
+            if let takeover { await audit.end(takeover, "done") }
             return (gateway, providers)
         } catch {
+            if let takeover { await audit.end(takeover, "failed") }
             await keeper.shutDown()
             await register?.close()
             throw error
@@ -64,6 +71,7 @@ enum Assembly {
         _ providers: ProviderRoster,
         _ keeper: EndpointKeeper,
         _ metrics: ProgramMetrics,
+        audit: AuditTrail,
         ports claim: PortClaim,
         acceptsOlderStore: Bool,
         boot: BootID,
@@ -149,6 +157,7 @@ enum Assembly {
                 claim,
                 engine: engine,
                 kills: kills,
+                audit: audit,
                 monitor: monitor,
                 limits: limits,
                 logger: logger
@@ -195,6 +204,7 @@ enum Assembly {
             proxy: proxy,
             engine: engine,
             kills: kills,
+            audit: audit,
             providers: current,
             webhook: webhook,
             admin: admin,
@@ -242,6 +252,15 @@ enum Assembly {
         }
     }
 
+    /// Before a port is shared with the older gateway.
+    private static func announceTakeover(in audit: AuditTrail) async throws(CommandFailure) -> AuditTicket {
+        do throws(AuditError) {
+            return try await audit.begin(.takeover, by: .gateway("serve --takeover"))
+        } catch {
+            throw CommandFailure(.unavailable, error.message)
+        }
+    }
+
     private static func bind(_ proxy: ProxyServer, _ claim: PortClaim) async throws(CommandFailure) -> [String] {
         do throws(ProxyError) {
             return try await proxy.bind(claim).map(\.description)
@@ -255,6 +274,7 @@ enum Assembly {
         _ claim: PortClaim,
         engine: RefreshEngine,
         kills: KillSwitch,
+        audit: AuditTrail,
         monitor: ProgramMonitor,
         limits: AdminLimits,
         logger: Logger
@@ -270,6 +290,7 @@ enum Assembly {
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 engine: engine,
                 kills: kills,
+                audit: audit,
                 monitor: monitor,
                 tokens: tokens,
                 claim: claim,

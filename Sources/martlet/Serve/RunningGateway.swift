@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import Alerts
+internal import Audit
 internal import KillSwitch
 internal import Logging
 internal import ProviderClient
@@ -16,6 +17,8 @@ struct RunningGateway {
     let proxy: ProxyServer
     let engine: RefreshEngine
     let kills: KillSwitch
+    /// What operators do is recorded there.
+    let audit: AuditTrail
     /// Those that killed tokens are revoked at.
     let providers: CurrentProviders
     let webhook: Webhook
@@ -61,7 +64,8 @@ struct RunningGateway {
         ]
         var configuration = ServiceGroupConfiguration(
             // Whoever is told of events hears of the last refresh too.
-            services: [WebhookService(webhook: self.webhook), engine, kills] + operators + callers,
+            services: [WebhookService(webhook: self.webhook), engine, kills, AuditService(audit: self.audit)]
+                + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
@@ -104,6 +108,19 @@ private struct KillService: Service {
             await self.kills.run()
         } onGracefulShutdown: {
             self.kills.stop()
+        }
+    }
+}
+
+/// Records wrong admin tokens, for as long as the store is open.
+private struct AuditService: Service {
+    let audit: AuditTrail
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await self.audit.run()
+        } onGracefulShutdown: {
+            self.audit.stop()
         }
     }
 }

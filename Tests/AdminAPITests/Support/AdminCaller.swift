@@ -63,9 +63,25 @@ final class AdminCaller: Sendable {
         authorization: String?,
         bytes: [UInt8]? = nil
     ) async throws -> Answer {
+        try await self.send(
+            method,
+            path,
+            fields: authorization.map { ["authorization": $0] } ?? [:],
+            bytes: bytes
+        )
+    }
+
+    /// With these fields and no token.
+    @discardableResult
+    func send(
+        _ method: HTTPMethod,
+        _ path: String,
+        fields: HTTPHeaders,
+        bytes: [UInt8]? = nil
+    ) async throws -> Answer {
         var request = HTTPClientRequest(url: self.base + path)
         request.method = method
-        if let authorization { request.headers.add(name: "authorization", value: authorization) }
+        request.headers.add(contentsOf: fields)
         if let bytes { request.body = .bytes(ByteBuffer(bytes: bytes)) }
         let answer = try await self.client.execute(request, timeout: .seconds(20))
         let body = String(buffer: try await answer.body.collect(upTo: 1 << 24))

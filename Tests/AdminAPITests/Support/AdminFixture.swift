@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Audit
 internal import KillSwitch
 internal import Logging
 internal import OAuth
@@ -20,6 +21,7 @@ struct AdminFixture: Sendable {
     let server: AdminServer
     let engine: RefreshEngine
     let kills: KillSwitch
+    let audit: AuditTrail
     let provider: ScriptedTokenEndpoint
     let store: WatchedStore
     let vault: AccountVault
@@ -35,12 +37,14 @@ struct AdminFixture: Sendable {
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
         clock: any Clock<Duration> = ContinuousClock(),
         minting: String? = nil,
+        timepiece: Timepiece = .system,
         _ body: @Sendable (AdminFixture) async throws -> Void
     ) async throws {
-        let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting)
+        let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting, timepiece: timepiece)
         try await withThrowingTaskGroup(of: Void.self) { services in
             services.addTask { await fixture.engine.run() }
             services.addTask { await fixture.kills.run() }
+            services.addTask { await fixture.audit.run() }
             services.addTask { try await fixture.server.run() }
             // Both stop whatever the body does, or a failed test would wait for them forever.
             let outcome = await Result { try await body(fixture) }
@@ -48,6 +52,7 @@ struct AdminFixture: Sendable {
             fixture.server.stop()
             fixture.engine.stop()
             fixture.kills.stop()
+            fixture.audit.stop()
             try await fixture.caller.close()
             try await services.waitForAll()
             try outcome.get()
@@ -70,7 +75,8 @@ struct AdminFixture: Sendable {
         _ tokens: AdminTokens,
         _ limits: AdminLimits,
         _ clock: any Clock<Duration>,
-        minting: String?
+        minting: String?,
+        timepiece: Timepiece
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
         let store = WatchedStore()
@@ -101,21 +107,25 @@ struct AdminFixture: Sendable {
         }
         fence.connect(to: engine)
         try await kills.start()
+        let audit = AuditTrail(records, boot: .random(), replica: "a", logger: logs.logger)
         let monitor = ScriptedMonitor()
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
             engine: engine,
             kills: kills,
+            audit: audit,
             monitor: monitor,
             tokens: tokens,
             limits: limits,
             clock: clock,
+            timepiece: timepiece,
             logger: logs.logger
         )
         return AdminFixture(
             server: server,
             engine: engine,
             kills: kills,
+            audit: audit,
             provider: provider,
             store: store,
             vault: vault,
@@ -165,10 +175,18 @@ final class ScriptedMonitor: GatewayMonitor {
     func metrics() async -> MetricsText { MetricsText(contentType: "text/plain; version=0.0.4", text: "a 1\n") }
 }
 
-/// A store in memory that can be taken away.
+/// A store in memory that can be taken away, or refuse to be written in parts.
 final class WatchedStore: TokenStore {
     private let store = MemoryTokenStore()
     private let isAway = Mutex(false)
+    private let unwritable = Mutex<RecordKey.Prefix?>(nil)
+    private let keysWritten = Mutex<[RecordKey]>([])
+
+    /// What was written, in that order.
+    var written: [RecordKey] { self.keysWritten.withLock { $0 } }
+
+    /// Nothing under `prefix` can be written from now on; `nil`: everything can.
+    func refuseWrites(under prefix: RecordKey.Prefix?) { self.unwritable.withLock { $0 = prefix } }
 
     func takeAway() { self.isAway.withLock { $0 = true } }
 
@@ -184,7 +202,11 @@ final class WatchedStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try self.checkPresence()
+        guard self.unwritable.withLock({ $0 })?.contains(key) != true else {
+            throw StoreError(.unwritable, "the disk is full")
+        }
         try await self.store.write(value, at: key, as: version, expecting: expecting)
+        self.keysWritten.withLock { $0.append(key) }
     }
 
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {

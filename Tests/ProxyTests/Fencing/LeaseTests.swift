@@ -52,6 +52,39 @@ import TokenModel
         }
     }
 
+    @Test func `a lease that ends again and again does not make a request go round for ever`() async throws {
+        try await withRig(Rig.Setup.route { $0.maxConnections = 1 }) { rig in
+            rig.passes.hold(nil, for: Rig.account)
+            // Given a request that waits for the only connection
+            let (busy, caller) = (try await rig.caller(), try await rig.caller())
+            try await busy.send(Self.get)
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await caller.send(Self.get)
+            for round in 1...4 {
+                try await rig.settle()
+                // When there is a lease until that is free, each time
+                rig.server.inject(until: .now)
+                try await rig.settle()
+                try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                #expect(try await busy.answer().body == "ok")
+                guard round < 4 else { break }
+                let question = try await rig.passes.questions.next("question \(round)")
+                rig.server.inject(until: .now.advanced(by: patience))
+                // The loop hears of connections before it hears of leases, when it hears of both at once.
+                try await rig.settle()
+                try await busy.send(Self.get)
+                _ = try await upstream.head()
+                question.answer(.success(.sample()))
+                try await eventually("it to wait no more") { rig.server.waiterCount == 0 }
+            }
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(body.contains("store_lost"))
+            #expect(rig.passes.asked == 3)
+        }
+    }
+
     @Test func `I6_ a replay needs a lease too`() async throws {
         try await withRig { rig in
             rig.passes.hold(nil, for: Rig.account)

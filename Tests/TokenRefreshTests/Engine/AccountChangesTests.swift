@@ -155,7 +155,10 @@ import TokenStorage
             self.provider.release()
             let told = await answer.value
             #expect(told == .error(.accountEmpty))
-            try await eventually("the revocation") { self.provider.revoked.suffix(2) == ["rt-1", "at-1"] }
+            try await eventually("them to be written down to be revoked") {
+                let tokens = self.house.kills.takenAway.last?.tokens
+                return tokens?.refreshToken == Secret("rt-1") && tokens?.accessToken == Secret("at-1")
+            }
             #expect(try await self.house.record()?.tokens == nil)
         }
     }

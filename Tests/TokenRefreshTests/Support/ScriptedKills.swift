@@ -10,7 +10,7 @@ final class ScriptedKills: KillReader {
         var isAway = false
         var reads = 0
         var changed: [AccountID] = []
-        var takenAway: [AccountID] = []
+        var takenAway: [AccountRecord] = []
         var storedDead = 0
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
         var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
@@ -27,8 +27,8 @@ final class ScriptedKills: KillReader {
 
     /// Accounts that all replicas were told of, in order.
     var changed: [AccountID] { self.state.withLock { $0.changed } }
-    /// Accounts whose dead tokens were about to be written over.
-    var takenAway: [AccountID] { self.state.withLock { $0.takenAway } }
+    /// Records whose tokens were dead, and about to be lost.
+    var takenAway: [AccountRecord] { self.state.withLock { $0.takenAway } }
     /// How often dead tokens were stored.
     var storedDeadCount: Int { self.state.withLock { $0.storedDead } }
 
@@ -73,7 +73,7 @@ final class ScriptedKills: KillReader {
     func takeAway(_ record: AccountRecord, of account: AccountID) async {
         self.state.withLock { state in
             let verdict = state.epochs.verdict(on: record, of: account, at: record.binding.provider)
-            if verdict != .live, record.tokens != nil { state.takenAway.append(account) }
+            if verdict != .live, record.tokens != nil { state.takenAway.append(record) }
         }
     }
 

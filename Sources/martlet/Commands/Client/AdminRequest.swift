@@ -92,6 +92,11 @@ package struct AdminRequest: Sendable {
         AdminRequest(.delete, "/v1/replicas/\(Self.encoded(name))", "forget replica \(name)")
     }
 
+    /// Records of the audit log behind number `after`.
+    package static func audit(after: UInt64, limit: Int) -> AdminRequest {
+        AdminRequest(.get, "/v1/audit?after=\(after)&limit=\(limit)", "read the audit log")
+    }
+
     /// The provider is asked about each token, which may take its time.
     package static func removeTokens(of name: String) -> AdminRequest {
         AdminRequest(
@@ -99,6 +104,18 @@ package struct AdminRequest: Sendable {
             "/v1/accounts/\(Self.encoded(name))/tokens",
             "remove the tokens of \(name)",
             patience: .seconds(60)
+        )
+    }
+
+    /// The same for who waits less, or longer.
+    package func within(_ patience: Duration) -> AdminRequest {
+        AdminRequest(
+            self.method,
+            self.path,
+            self.attempt,
+            body: self.body,
+            patience: patience,
+            needsToken: self.needsToken
         )
     }
 

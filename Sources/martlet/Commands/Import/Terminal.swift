@@ -1,8 +1,20 @@
 internal import Glibc
 
-/// The terminal that standard input may be.
+/// The terminal that standard input may be, or what the program writes to.
 enum Terminal {
     static var isStandardInput: Bool { isatty(STDIN_FILENO) == 1 }
+    static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+    static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// Of standard output; `nil` where that is no terminal.
+    static var size: (rows: Int, columns: Int)? {
+        guard Self.isStandardOutput else { return nil }
+        var size = winsize()
+        guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 2, size.ws_col > 0 else {
+            return (24, 80)
+        }
+        return (Int(size.ws_row), Int(size.ws_col))
+    }
 
     /// Asks on standard error and reads a line that is not shown while it is typed.
     ///

@@ -9,7 +9,7 @@ struct KillCommand: AsyncParsableCommand {
         discussion: """
             When it says complete, no replica puts any of these tokens into a request, and none ever will; the tokens are \
             being revoked at their providers, and the report says how that went. Until martlet revive no new ones come. \
-            Requests under way are cut, or may end with --drain. Exits with 1 when not every replica has stopped within \
+            Requests under way are cut, or may end with --drain. While it waits, standard error says for whom. Exits with 1 when not every replica has stopped within \
             --wait; the kill goes on, and martlet kills shows it.
 
             Example:
@@ -31,12 +31,20 @@ struct KillCommand: AsyncParsableCommand {
             wait: self.wait,
             streams: self.drain ? "drain" : "abort"
         )
-        let reply = try await self.admin.client().send(.kill(Array(try JSONEncoder().encode(order))))
+        let reply = try await Self.send(
+            .kill(Array(try JSONEncoder().encode(order))),
+            for: order.scope,
+            reason: self.reason,
+            by: self.admin.client()
+        )
         let kill = try reply.read(KillReply.self)
         if self.admin.isJSON {
             Console.say(reply.text)
         } else {
             for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
+        }
+        if kill.audited == false {
+            Console.complain("warning: the audit log could not be written; this kill is not in it")
         }
         guard !kill.isComplete else { return }
         throw CommandFailure(.no, KillText.obstacle(kill))

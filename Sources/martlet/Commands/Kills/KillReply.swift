@@ -27,6 +27,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package let draining: Int
     package let startedAt: String
     package let completedAt: String?
+    /// Whether the order stands in the audit log; only in the answer to it.
+    package let audited: Bool?
 
     package struct Replica: Decodable, Equatable, Sendable {
         package let name: String
@@ -50,7 +52,7 @@ package struct KillReply: Decodable, Equatable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, scope, reason, state, store, replicas, tokens, draining
+        case id, scope, reason, state, store, replicas, tokens, draining, audited
         case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"

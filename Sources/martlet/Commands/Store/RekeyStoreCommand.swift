@@ -1,5 +1,7 @@
 internal import ArgumentParser
+internal import Audit
 internal import FoundationEssentials
+internal import Glibc
 internal import TokenStorage
 
 /// `martlet store rekey`.
@@ -32,10 +34,45 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         try await withStoreAtHand(configuration: path) { store in
             let rekeying = try Rekeying(store.opened, keys: store.keys)
-            var progress = ProgressLines("sealed anew or looked at")
-            let outcome = try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
+            let outcome = try await self.audited(store) {
+                var progress = ProgressLines("sealed anew or looked at")
+                return try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
+            }
             try self.report(outcome, of: store)
             try Self.complain(outcome, of: store)
+        }
+    }
+
+    /// Has what is done recorded in the store, before and after it.
+    private func audited(
+        _ store: StoreAtHand,
+        _ body: () async throws -> Rekeying.Outcome
+    ) async throws -> Rekeying.Outcome {
+        let audit = AuditTrail.command(store.opened.records)
+        let ticket: AuditTicket
+        do throws(AuditError) {
+            ticket = try await audit.begin(
+                .rekey,
+                detail: self.retire ? "--retire" : nil,
+                by: .command(user: geteuid())
+            )
+        } catch {
+            throw CommandFailure(.unavailable, error.message)
+        }
+        do {
+            let outcome = try await body()
+            let counts = "\(outcome.resealing.resealed) of \(outcome.resealing.records) records sealed anew"
+            let retired = outcome.retired.map { ", key \($0) taken out" }.joined()
+            let isRecorded = await audit.end(
+                ticket,
+                outcome.resealing.isComplete ? "done" : "incomplete",
+                detail: "key \(outcome.key)\(outcome.keyAdded ? " added" : ""), \(counts)\(retired)"
+            )
+            if !isRecorded { Console.complain("warning: what came of it could not be put into the audit log") }
+            return outcome
+        } catch {
+            await audit.end(ticket, "failed")
+            throw error
         }
     }
 

@@ -54,9 +54,14 @@ struct FoundRecord: Encodable {
 extension Console {
     /// A result as JSON, in one line.
     static func sayJSON(_ report: some Encodable) throws {
+        self.say(try self.json(report))
+    }
+
+    /// The same text.
+    static func json(_ report: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        self.say(String(decoding: try encoder.encode(report), as: UTF8.self))
+        return String(decoding: try encoder.encode(report), as: UTF8.self)
     }
 }
 

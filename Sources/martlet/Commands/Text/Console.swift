@@ -37,6 +37,13 @@ enum Console {
         _ = try? Self.write(Array(question.utf8), to: STDERR_FILENO)
     }
 
+    /// Text as it is, to standard output, unbuffered.
+    ///
+    /// - Returns: whether somebody took it.
+    static func show(_ text: String) -> Bool {
+        (try? Self.write(Array(text.utf8), to: STDOUT_FILENO)) != nil
+    }
+
     private struct WriteFailure: Error {}
 
     private static func write(_ bytes: [UInt8], to descriptor: CInt) throws {

@@ -15,6 +15,8 @@ enum ReloadNews: String {
     /// An account's tokens would come from elsewhere, while requests are under way that may not get such; nothing has
     /// changed.
     case accountMoved = "account_moved"
+    /// The change can't be put into the audit log; nothing has changed.
+    case auditUnavailable = "audit_unavailable"
     /// The admin tokens can't be read; nothing has changed.
     case tokensUnusable = "admin_tokens_unusable"
 }

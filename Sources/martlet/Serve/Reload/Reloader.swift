@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import Alerts
+internal import Audit
 internal import Logging
 internal import Proxy
 internal import Settings
@@ -63,7 +64,13 @@ final class Reloader: Sendable {
         let running = self.running.withLock { $0 }
         do throws(Refusal) {
             let prepared = try self.prepare(following: running)
+            let ticket = try await self.announce()
             let changes = await self.commit(prepared, following: running)
+            await self.gateway.audit.end(
+                ticket,
+                "done",
+                detail: changes.isEmpty ? "nothing is different" : changes.joined(separator: ", ")
+            )
             let level = Logger.Level(prepared.settings.log.level)
             // What has changed is said if either configuration would have it said.
             self.threshold.level = min(self.threshold.level, level)
@@ -146,6 +153,14 @@ extension Reloader {
                 "account \($0) would get tokens from another issuer or endpoint: that takes a restart"
             }
         )
+    }
+
+    private func announce() async throws(Refusal) -> AuditTicket {
+        do throws(AuditError) {
+            return try await self.gateway.audit.begin(.reload, by: .gateway("SIGHUP"))
+        } catch {
+            throw Refusal(news: .auditUnavailable, reasons: ["\(error.message); send SIGHUP again"])
+        }
     }
 
     private func adminTokens(_ settings: GatewaySettings) throws(Refusal) -> AdminTokens? {

@@ -1,0 +1,116 @@
+internal import HTTPTypes
+internal import TokenModel
+
+/// A request as a browser tells of it: where it believes to send it, which page sent it, and for which session.
+///
+/// A page on the internet can make a browser send requests to any address that the browser's machine can reach. What it
+/// can't do is to choose `Origin`, `Sec-Fetch-Site` or `Host`, or to send `Martlet-Session` without asking first.
+struct BrowserRequest {
+    private let fields: HTTPFields
+    private let method: HTTPRequest.Method
+    private let authority: Authority
+
+    /// - Throws: ``AdminError/Code/forbidden`` where `Host` is a name. A page may have its own name resolve to this
+    ///   address (DNS rebinding), and is of the same origin then; an address resolves to nothing else.
+    init(_ request: HTTPRequest) throws(AdminError) {
+        guard let authority = request.authority.flatMap(Authority.init) else {
+            throw .forbidden("Host is not an address; open the dashboard by an IP address or localhost, not by a name")
+        }
+        self.fields = request.headerFields
+        self.method = request.method
+        self.authority = authority
+    }
+
+    /// That a page of this listener sent the request.
+    ///
+    /// - Throws: ``AdminError/Code/forbidden`` where the browser says another, or does not say it of a change.
+    func requireOwnPage() throws(AdminError) {
+        let origins = self.fields[values: .origin]
+        guard origins.allSatisfy({ $0.lowercased() == "http://\(self.authority.text)" }) else {
+            throw .forbidden("Origin says that a page from elsewhere sent the request")
+        }
+        let sites = self.fields["Sec-Fetch-Site"]
+        guard sites == nil || sites == "same-origin" else {
+            throw .forbidden("Sec-Fetch-Site says that a page from elsewhere sent the request")
+        }
+        guard !origins.isEmpty || self.method == .get || self.method == .head else {
+            throw .forbidden("a change without Origin; browsers send it with every one")
+        }
+    }
+
+    /// What names the session; `nil` where the request has not both of its halves.
+    var ticket: SessionBook.Ticket? {
+        guard let id = self.sessionID, let key = self.fields["Martlet-Session"] else { return nil }
+        return SessionBook.Ticket(id: id, key: Secret(key))
+    }
+
+    /// The first cookie of the name: any other was set by somebody else.
+    private var sessionID: Secret? {
+        let name = self.cookieName + "="
+        for field in self.fields[values: .cookie] {
+            for cookie in field.split(separator: ";") {
+                let cookie = cookie.drop { $0 == " " }
+                if cookie.hasPrefix(name) { return Secret(String(cookie.dropFirst(name.count))) }
+            }
+        }
+        return nil
+    }
+
+    /// `Set-Cookie` (RFC 6265 §4.1) for a session; `nil` takes it away.
+    ///
+    /// Without `Max-Age`: it goes with the browser. Without `Secure`, which some browsers don't take over `http://`,
+    /// all that there is here.
+    func cookie(for ticket: SessionBook.Ticket?) -> String {
+        let id = ticket?.id.unredactedText ?? ""
+        return "\(self.cookieName)=\(id); Path=/; HttpOnly; SameSite=Strict\(ticket == nil ? "; Max-Age=0" : "")"
+    }
+
+    /// Has the port in it: a browser takes the cookies of all ports for one, and gateways on one machine would overwrite
+    /// each other's.
+    private var cookieName: String { "martlet-session" + (self.authority.port.map { "-\($0)" } ?? "") }
+}
+
+extension Secret {
+    /// For the browser that is given it.
+    var unredactedText: String {
+        self.withUnredacted { bytes in String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self) }
+    }
+}
+
+/// What `Host` says: `localhost` or an IP address, and a port.
+private struct Authority {
+    let text: String
+    /// As it was written.
+    let port: Substring?
+
+    init?(_ text: String) {
+        let text = text.lowercased()
+        let host: Substring
+        let rest: Substring
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[..<end].dropFirst()
+            rest = text[end...].dropFirst()
+            guard host.contains(":"), host.allSatisfy({ $0.isHexDigit && $0.isASCII || $0 == ":" || $0 == "." }) else {
+                return nil
+            }
+        } else {
+            host = text.prefix { $0 != ":" }
+            rest = text[host.endIndex...]
+            guard host == "localhost" || Self.isIPv4(host) else { return nil }
+        }
+        guard rest.isEmpty || rest.hasPrefix(":") else { return nil }
+        let port = rest.dropFirst()
+        guard rest.isEmpty || (1...5).contains(port.count), port.allSatisfy({ $0.isASCII && $0.isNumber }) else {
+            return nil
+        }
+        self.text = text
+        self.port = rest.isEmpty ? nil : port
+    }
+
+    /// Four decimal parts: `127.evil.example` is a name.
+    private static func isIPv4(_ host: Substring) -> Bool {
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts.allSatisfy { (1...3).contains($0.count) && UInt8($0) != nil }
+    }
+}

@@ -1,0 +1,91 @@
+internal import Audit
+internal import KillSwitch
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// What operators do is recorded: that they are about to, before it has an effect, and what came of it.
+extension AdminDesk {
+    /// Makes a change of something that is there.
+    ///
+    /// - Parameter detail: what is to be said of a success besides that it was one.
+    /// - Throws: ``AdminError/Code/auditUnavailable`` where it can't be recorded, and so was not made; what `change` throws.
+    func audited<Result>(
+        _ action: AuditAction,
+        of scope: KillScope? = nil,
+        reason: String? = nil,
+        by actor: AuditActor,
+        _ change: () async throws(AdminError) -> Result,
+        detail: (Result) -> String? = { _ in nil }
+    ) async throws(AdminError) -> Result {
+        guard let audit = self.audit else { throw .noSuchPath }
+        let ticket: AuditTicket
+        do throws(AuditError) {
+            ticket = try await audit.begin(action, of: scope, reason: reason, by: actor)
+        } catch {
+            throw AdminError(error)
+        }
+        do throws(AdminError) {
+            let result = try await change()
+            await audit.end(ticket, "done", detail: detail(result))
+            return result
+        } catch {
+            await audit.end(ticket, error.code.rawValue)
+            throw error
+        }
+    }
+
+    /// Changes an account.
+    ///
+    /// - Throws: ``AdminError/Code/notFound`` for a name that nobody knows: it may be a token that was pasted in the wrong
+    ///   place, and the log is for good.
+    func audited<Result>(
+        _ action: AuditAction,
+        _ account: AccountID,
+        by actor: AuditActor,
+        _ change: () async throws(AdminError) -> Result,
+        detail: (Result) -> String? = { _ in nil }
+    ) async throws(AdminError) -> Result {
+        guard await self.engine.status(of: account) != nil else { throw .notConfigured }
+        return try await self.audited(action, of: .account(account), by: actor, change, detail: detail)
+    }
+
+    /// Makes a change that neither waits for its record nor is kept from happening without one.
+    ///
+    /// - Returns: its result, and whether it is recorded.
+    func auditedRegardless(
+        _ action: AuditAction,
+        _ scope: KillScope,
+        _ reason: String,
+        by actor: AuditActor,
+        _ change: () async throws(AdminError) -> KillReport
+    ) async throws(AdminError) -> (report: KillReport, isAudited: Bool) {
+        guard let audit = self.audit else { throw .noSuchPath }
+        async let begun = audit.beginRegardless(action, of: scope, reason: reason, by: actor)
+        do throws(AdminError) {
+            let report = try await change()
+            let ticket = await begun
+            // Where the store is away another try would only keep the operator waiting.
+            guard ticket.isWritten || report.state == .complete else { return (report, false) }
+            let detail = "kill \(report.id), epoch \(report.epoch)"
+            let hasEnd = await audit.end(ticket, report.state.rawValue, detail: detail)
+            return (report, ticket.isWritten || hasEnd)
+        } catch {
+            let ticket = await begun
+            if ticket.isWritten { await audit.end(ticket, error.code.rawValue) }
+            throw error
+        }
+    }
+
+    /// What was recorded.
+    func auditPage(_ query: AuditQuery) async throws(AdminError) -> AuditAnswer {
+        guard let audit = self.audit else { throw .noSuchPath }
+        do throws(StoreError) {
+            let items = try await audit.log.items(after: query.after, limit: query.limit)
+            let last = try await audit.log.lastNumber()
+            return AuditAnswer(items, last: last)
+        } catch {
+            throw AdminError(error)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+internal import Synchronization
+internal import TokenModel
+package import TokenStorage
+
+/// The audit log of one store: records numbered from 1, each written once at the first free number behind the last and
+/// never changed, each with the hash of the one before it.
+///
+/// All processes that share the store write one chain: a number is won by compare-and-set, and who loses it reads what
+/// stands there, and tries the next.
+package final class AuditLog: Sendable {
+    /// A place in the chain.
+    private struct Head {
+        var number: UInt64
+        var hash: AuditHash
+    }
+
+    private let records: SealedRecords
+    /// The furthest that this process has come.
+    private let known = Mutex<Head?>(nil)
+
+    package init(_ records: SealedRecords) {
+        self.records = records
+    }
+
+    /// Writes `entry` at the end; durable when this returns. One that stands already, by a write whose answer was lost, is
+    /// found by its id.
+    ///
+    /// - Parameter tries: how often a store is asked that gives no answer.
+    /// - Throws: what the store throws; after ``StoreError/Code/unreachable`` the record may stand all the same.
+    package func append(_ entry: AuditEntry, tries: Int = 2) async throws(StoreError) -> AuditRecord {
+        var head = try await self.head()
+        var (attempts, losses) = (0, 0)
+        while true {
+            while let item = try await self.item(head.number &+ 1) {
+                head = Head(number: item.number, hash: item.hash)
+                if case .record(let record) = item, record.id == entry.id.rawValue {
+                    self.keep(head)
+                    return record
+                }
+            }
+            let record = AuditRecord(entry, number: head.number &+ 1, behind: head.hash)
+            do throws(StoreError) {
+                _ = try await self.records.write(record.encoded(), at: .audit(record.number), expecting: nil)
+                self.keep(Head(number: record.number, hash: record.hash))
+                return record
+            } catch {
+                switch error.code {
+                case .conflict where losses < Self.mostLosses: losses += 1
+                case .unreachable where attempts + 1 < tries: attempts += 1
+                default: throw error
+                }
+            }
+        }
+    }
+
+    /// Others have won a number so often only where reads do not show what was written.
+    private static let mostLosses = 1_000
+
+    /// The end of the log, or a place on the way there.
+    private func head() async throws(StoreError) -> Head {
+        if let known = self.known.withLock({ $0 }) { return known }
+        let last = try await self.lastNumber()
+        let item = last == 0 ? nil : try await self.item(last)
+        let head = Head(number: last, hash: item?.hash ?? .none)
+        self.keep(head)
+        return head
+    }
+
+    private func keep(_ head: Head) {
+        self.known.withLock { known in
+            if head.number >= known?.number ?? 0 { known = head }
+        }
+    }
+}
+
+// MARK: - Reading
+
+extension AuditLog {
+    /// Up to `limit` items behind the number `after`, in order; a number that is missing is passed over.
+    package func items(after: UInt64, limit: Int) async throws(StoreError) -> [AuditItem] {
+        var items: [AuditItem] = []
+        for number in try await self.numbers(after: after, limit: limit) {
+            // Nothing removes records but the hands of somebody else.
+            if let item = try await self.item(number) { items.append(item) }
+        }
+        return items
+    }
+
+    /// The number of the last record; 0 where there is none. Right also where others are missing.
+    package func lastNumber() async throws(StoreError) -> UInt64 {
+        var low = self.known.withLock { $0?.number } ?? 0
+        var step: UInt64 = 1
+        while step < 1 << 62, let found = try await self.numbers(after: low &+ step &- 1, limit: 1).first, found > low {
+            low = found
+            step *= 2
+        }
+        var high = low &+ step &- 1
+        while low < high {
+            let middle = low + (high - low) / 2
+            if let found = try await self.numbers(after: middle, limit: 1).first { low = found } else { high = middle }
+        }
+        return low
+    }
+
+    private func numbers(after: UInt64, limit: Int) async throws(StoreError) -> [UInt64] {
+        try await self.records.store.keys(under: .audit, after: .audit(after), limit: limit).compactMap { key in
+            UInt64(key.rawValue.dropFirst(RecordKey.Prefix.audit.rawValue.count))
+        }
+    }
+
+    /// What stands at `number`; `nil` for nothing.
+    private func item(_ number: UInt64) async throws(StoreError) -> AuditItem? {
+        do throws(StoreError) {
+            guard let stored = try await self.records.read(.audit(number)) else { return nil }
+            let record = try AuditRecord(decoding: stored.plaintext)
+            return record.number == number ? .record(record) : .unreadable(number)
+        } catch {
+            guard error.code == .unreadable else { throw error }
+            return .unreadable(number)
+        }
+    }
+}

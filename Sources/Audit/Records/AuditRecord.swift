@@ -1,0 +1,77 @@
+internal import TokenModel
+
+/// One record of the audit log, as it is stored, hashed and shown: words and numbers that say the same to every version.
+///
+/// A change has two: one from before it, with no outcome, and one from after it that names the first in ``of``.
+package struct AuditRecord: Equatable, Sendable, Codable {
+    /// From 1, without gaps.
+    package let number: UInt64
+    /// Of the record before.
+    package let previous: AuditHash
+    package let id: String
+    /// RFC 3339, by the clock of who wrote it.
+    package let time: String
+    /// One of ``AuditAction``'s, or a later version's.
+    package let action: String
+    /// One of ``AuditActor/Kind``'s.
+    package let actor: String
+    /// Where they came from.
+    package let from: String?
+    package let replica: String
+    package let boot: String?
+    package let scope: Scope?
+    package let reason: String?
+    /// The record of the change that this is the outcome of.
+    package let of: UInt64?
+    package let outcome: String?
+    package let detail: String?
+
+    /// What it is about: one member.
+    package struct Scope: Equatable, Sendable, Codable {
+        package let all: Bool?
+        package let provider: String?
+        package let account: String?
+
+        init(_ scope: KillScope) {
+            switch scope {
+            case .all: (self.all, self.provider, self.account) = (true, nil, nil)
+            case .provider(let name): (self.all, self.provider, self.account) = (nil, name.rawValue, nil)
+            case .account(let name): (self.all, self.provider, self.account) = (nil, nil, name.rawValue)
+            }
+        }
+    }
+
+    /// Gives an entry its place.
+    package init(_ entry: AuditEntry, number: UInt64, behind previous: AuditHash) {
+        self.number = number
+        self.previous = previous
+        self.id = entry.id.rawValue
+        self.time = entry.time.rfc3339
+        self.action = entry.action.rawValue
+        self.actor = entry.actor.kind.rawValue
+        self.from = entry.actor.from.map { Self.bounded($0, 128) }
+        self.replica = Self.bounded(entry.replica, 256)
+        self.boot = entry.boot?.rawValue
+        self.scope = entry.scope.map(Scope.init)
+        self.reason = entry.reason.map { Self.bounded($0, Self.longestText) }
+        self.of = entry.outcome?.begin
+        self.outcome = entry.outcome.map { Self.bounded($0.word, 64) }
+        self.detail = entry.detail.map { Self.bounded($0, Self.longestText) }
+    }
+
+    /// Bytes of a reason, or of a detail.
+    package static let longestText = 1_024
+
+    /// `text` with what is beyond `longest` bytes cut off.
+    private static func bounded(_ text: String, _ longest: Int) -> String {
+        guard text.utf8.count > longest else { return text }
+        var kept = ""
+        var count = 0
+        for scalar in text.unicodeScalars {
+            count += UTF8.width(scalar)
+            guard count <= longest - 3 else { break }
+            kept.unicodeScalars.append(scalar)
+        }
+        return kept + "…"
+    }
+}

@@ -1,0 +1,206 @@
+package import Logging
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// Records what operators do through one process: each change before it has an effect, and again when it has ended.
+///
+/// Each record is also told to the program's log, with its hash: so a copy of the chain's ends is wherever that goes.
+package final class AuditTrail: Sendable {
+    package let log: AuditLog
+    private let boot: BootID?
+    private let replica: String
+    private let timepiece: Timepiece
+    private let logger: Logger
+    private let refusals = Mutex(RefusalTally())
+    private let bell: AsyncStream<Void>
+    private let ring: AsyncStream<Void>.Continuation
+    private let end: AsyncStream<Void>
+    private let ending: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - boot: of a gateway; `nil` for a command.
+    ///   - replica: the process's name among those that share the store.
+    package init(
+        _ records: SealedRecords,
+        boot: BootID?,
+        replica: String,
+        timepiece: Timepiece = .system,
+        logger: Logger
+    ) {
+        self.log = AuditLog(records)
+        self.boot = boot
+        self.replica = replica
+        self.timepiece = timepiece
+        self.logger = logger
+        (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.end, self.ending) = AsyncStream.makeStream()
+    }
+
+    /// Announces a change. It may have its effect when this returns, and not when it throws.
+    package func begin(
+        _ action: AuditAction,
+        of scope: KillScope? = nil,
+        reason: String? = nil,
+        detail: String? = nil,
+        by actor: AuditActor
+    ) async throws(AuditError) -> AuditTicket {
+        do throws(StoreError) {
+            let entry = self.entry(action, by: actor, of: scope, reason: reason, detail: detail)
+            let number = try await self.write(entry)
+            return AuditTicket(number: number, action: action, actor: actor, scope: scope, reason: nil)
+        } catch {
+            self.logger.error(
+                "a change was refused: the audit log can't be written",
+                metadata: ["audit.action": "\(action.rawValue)", "error.code": "\(error.code.rawValue)"]
+            )
+            throw AuditError(error)
+        }
+    }
+
+    /// Announces what is not to wait for that, nor to be kept from happening: says so loudly where it can't be recorded.
+    package func beginRegardless(
+        _ action: AuditAction,
+        of scope: KillScope,
+        reason: String,
+        by actor: AuditActor
+    ) async -> AuditTicket {
+        do throws(StoreError) {
+            let number = try await self.write(self.entry(action, by: actor, of: scope, reason: reason), tries: 1)
+            return AuditTicket(number: number, action: action, actor: actor, scope: scope, reason: nil)
+        } catch {
+            self.logger.error(
+                "a kill goes ahead without a record in the audit log, which can't be written",
+                metadata: [
+                    "audit.action": "\(action.rawValue)", "audit.actor": "\(actor.from ?? actor.kind.rawValue)",
+                    "error.code": "\(error.code.rawValue)",
+                ]
+            )
+            return AuditTicket(number: nil, action: action, actor: actor, scope: scope, reason: reason)
+        }
+    }
+
+    /// Records what came of a change.
+    ///
+    /// - Parameters:
+    ///   - outcome: one word: `done`, or why not.
+    ///   - detail: a few words more, no secret.
+    /// - Returns: whether that stands.
+    @discardableResult
+    package func end(_ ticket: AuditTicket, _ outcome: String, detail: String? = nil) async -> Bool {
+        let entry = self.entry(
+            ticket.action,
+            by: ticket.actor,
+            of: ticket.scope,
+            reason: ticket.reason,
+            outcome: AuditOutcome(of: ticket.number, outcome),
+            detail: detail
+        )
+        do throws(StoreError) {
+            _ = try await self.write(entry)
+            return true
+        } catch {
+            self.logger.error(
+                "what came of a change is not in the audit log, which can't be written",
+                metadata: [
+                    "audit.action": "\(ticket.action.rawValue)", "audit.outcome": "\(outcome)",
+                    "audit.number": "\(ticket.number.map { String($0) } ?? "-")",
+                    "error.code": "\(error.code.rawValue)",
+                ]
+            )
+            return false
+        }
+    }
+
+    private func entry(
+        _ action: AuditAction,
+        by actor: AuditActor,
+        of scope: KillScope? = nil,
+        reason: String? = nil,
+        outcome: AuditOutcome? = nil,
+        detail: String? = nil
+    ) -> AuditEntry {
+        AuditEntry(
+            action,
+            by: actor,
+            in: self.replica,
+            boot: self.boot,
+            of: scope,
+            reason: reason,
+            outcome: outcome,
+            detail: detail,
+            at: self.timepiece.now.wall
+        )
+    }
+
+    private func write(_ entry: AuditEntry, tries: Int = 2) async throws(StoreError) -> UInt64 {
+        let record = try await self.log.append(entry, tries: tries)
+        self.logger.notice(
+            "a change was put into the audit log",
+            metadata: [
+                "audit.number": "\(record.number)", "audit.action": "\(record.action)",
+                "audit.actor": "\(record.from ?? record.actor)", "audit.outcome": "\(record.outcome ?? "-")",
+                "audit.hash": "\(record.hash)",
+            ]
+        )
+        return record.number
+    }
+}
+
+// MARK: - Wrong admin tokens
+
+extension AuditTrail {
+    /// A request with a wrong admin token was turned away. Many become one record.
+    package func refusedToken(from address: String?) {
+        self.refusals.withLock { $0.refused(from: address, at: self.timepiece.now.boot) }
+        self.ring.yield()
+    }
+
+    /// Records refusals, now and then, until ``stop()``.
+    package func run() async {
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask {
+                for await _ in self.bell { await self.recordRefusals() }
+            }
+            for await _ in self.end {}
+            tasks.cancelAll()
+        }
+        // Those that have not had their turn; a store that is away does not hold the end up for long.
+        if let summary = self.refusals.withLock({ $0.takeAll() }) { await self.record(summary, tries: 1) }
+    }
+
+    /// Ends ``run()``.
+    package func stop() {
+        self.ring.finish()
+        self.ending.finish()
+    }
+
+    /// Until none waits for its turn.
+    private func recordRefusals() async {
+        while !Task.isCancelled, let due = self.refusals.withLock({ $0.due }) {
+            await self.timepiece.rest(until: due)
+            guard !Task.isCancelled else { return }
+            let now = self.timepiece.now.boot
+            if let summary = self.refusals.withLock({ $0.take(at: now) }) { await self.record(summary) }
+        }
+    }
+
+    private func record(_ summary: RefusalTally.Summary, tries: Int = 2) async {
+        let count = "\(summary.count) \(summary.count == 1 ? "request" : "requests")"
+        let entry = self.entry(
+            .refusedTokens,
+            by: .stranger(at: summary.last),
+            outcome: AuditOutcome(of: nil, "refused"),
+            detail: "\(count) with a wrong admin token; the address is the last one's"
+        )
+        do throws(StoreError) {
+            _ = try await self.write(entry, tries: tries)
+        } catch {
+            self.refusals.withLock { $0.putBack(summary) }
+            self.logger.debug(
+                "wrong admin tokens are not in the audit log yet",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,107 @@
+internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import TokenModel
+internal import TokenStorage
+
+/// What was taken away is taken to its providers.
+extension Revoker {
+    /// Has the providers revoke all that wait for it and are due.
+    ///
+    /// - Returns: when to do so again; `nil` where nothing waits.
+    func revokeDue() async throws(StoreError) -> BootInstant? {
+        var keys = try await self.revocations.open().makeIterator()
+        // A provider that hangs must not hold up the others, nor the end of the process for long.
+        return await withTaskGroup(of: BootInstant?.self) { tasks in
+            for _ in 0..<Self.mostAtOnce {
+                guard let key = keys.next() else { break }
+                tasks.addTask { await self.revokeIfOpen(key) }
+            }
+            var next: BootInstant?
+            for await due in tasks {
+                if let due { next = min(next ?? due, due) }
+                if !Task.isCancelled, let key = keys.next() { tasks.addTask { await self.revokeIfOpen(key) } }
+            }
+            return next
+        }
+    }
+
+    private static let mostAtOnce = 8
+    /// A provider that can't be reached is asked again after twice the time it was last.
+    private static let firstPause = Duration.seconds(1)
+    private static let longestPause = Duration.seconds(60)
+    /// A token that could not be revoked is forgotten after this: it is kept for nothing else.
+    static let keptFor = Duration.seconds(24 * 3_600)
+    /// How often its provider was asked before, at least.
+    static let fewestTries = 10
+
+    /// One that does not open, or can't be written just now, must not keep the rest from being revoked.
+    private func revokeIfOpen(_ key: RecordKey) async -> BootInstant? {
+        do throws(StoreError) {
+            return try await self.revoke(key)
+        } catch {
+            self.logger.warning(
+                "a killed token could not be revoked now",
+                metadata: ["record.key": "\(key)", "error.code": "\(error.code.rawValue)"]
+            )
+            return error.code == .unreadable ? nil : self.timepiece.now.boot.advanced(by: .seconds(5))
+        }
+    }
+
+    /// - Returns: when the provider is to be asked again; `nil` when it never is.
+    private func revoke(_ key: RecordKey) async throws(StoreError) -> BootInstant? {
+        guard let stored = try await self.revocations.read(key) else { return nil }
+        var record = stored.record
+        let now = self.timepiece.now
+        guard let token = record.token, !Self.isGivenUp(record, now: now.wall) else {
+            record.outcome = .unreachable
+            try await self.settle(record, at: key, expecting: stored.version)
+            return nil
+        }
+        let due = self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now.boot)
+        guard now.boot >= due else { return due }
+        // Whoever writes this asks the provider; the others wait for twice as long.
+        record.tries += 1
+        guard let version = try await self.revocations.write(record, at: key, expecting: stored.version) else {
+            return due
+        }
+        let verdict =
+            if let endpoint = self.endpoint(record.binding) {
+                await endpoint.revoke(token, kind: record.kind)
+            } else {
+                RevocationVerdict.unreachable(.noKnownReason)
+            }
+        record.outcome = RevocationRecord.Outcome(verdict)
+        self.logger.info(
+            "a killed token was taken to its provider",
+            metadata: [
+                "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
+                "revocation.outcome": "\(record.outcome.rawValue)",
+            ]
+        )
+        guard record.outcome.isOpen else {
+            try await self.settle(record, at: key, expecting: version)
+            return nil
+        }
+        _ = try await self.revocations.write(record, at: key, expecting: version)
+        return now.boot.advanced(by: Self.pause(after: record.tries))
+    }
+
+    private func settle(
+        _ record: RevocationRecord,
+        at key: RecordKey,
+        expecting version: Version
+    ) async throws(StoreError) {
+        try await self.revocations.settle(record, at: key, expecting: version)
+        self.sightings.forget(key)
+    }
+
+    /// By the wall clock, as processes come and go in that time; and not by that alone, as it may jump.
+    private static func isGivenUp(_ record: RevocationRecord, now: WallTime) -> Bool {
+        record.takenAt.duration(to: now) > Self.keptFor && record.tries >= Self.fewestTries
+    }
+
+    private static func pause(after tries: Int) -> Duration {
+        tries == 0 ? .zero : min(Self.firstPause * (1 << min(tries - 1, 6)), Self.longestPause)
+    }
+}

@@ -1,0 +1,55 @@
+internal import AdminAPI
+internal import Audit
+internal import TokenStorage
+
+/// Where the records of an audit log are read from.
+enum AuditSource {
+    /// A running gateway.
+    case gateway(AdminClient)
+    /// The store itself.
+    case store(AuditLog)
+
+    /// Hands over the items behind number `after`, page by page.
+    ///
+    /// - Parameters:
+    ///   - count: so many at most; `nil` for all.
+    ///   - body: gets a page, and the admin API's text of it.
+    func read(
+        after: UInt64,
+        count: Int? = nil,
+        _ body: (AuditReply, _ text: String) throws -> Void
+    ) async throws {
+        var after = after
+        var left = count ?? .max
+        while left > 0 {
+            let (reply, text) = try await self.page(after: after, limit: min(left, Self.pageLimit))
+            try body(reply, text)
+            left -= min(left, reply.audit.count)
+            guard let next = reply.next, next > after else { return }
+            after = next
+        }
+    }
+
+    /// The number of the last record.
+    func last() async throws -> UInt64 {
+        switch self {
+        case .gateway: try await self.page(after: .max, limit: 1).reply.last
+        case .store(let log): try await log.lastNumber()
+        }
+    }
+
+    private func page(after: UInt64, limit: Int) async throws -> (reply: AuditReply, text: String) {
+        switch self {
+        case .gateway(let client):
+            let answer = try await client.send(.audit(after: after, limit: limit))
+            return (try answer.read(AuditReply.self), answer.text)
+        case .store(let log):
+            let items = try await log.items(after: after, limit: limit)
+            let last = try await log.lastNumber()
+            let text = try Console.json(AuditAnswer(items, last: last))
+            return (try AdminReply(httpStatus: 200, body: Array(text.utf8)).read(), text)
+        }
+    }
+
+    private static let pageLimit = 500
+}

@@ -1,0 +1,45 @@
+internal import FoundationEssentials
+internal import TokenModel
+
+extension KillCommand {
+    /// Sends the order, and says on standard error for whom it waits as long as it does.
+    static func send(
+        _ request: AdminRequest,
+        for scope: ScopeReply,
+        reason: String,
+        by client: AdminClient
+    ) async throws -> AdminReply {
+        try await withThrowingTaskGroup(of: AdminReply?.self) { tasks in
+            tasks.addTask { try await client.send(request) }
+            tasks.addTask {
+                await Self.tell(of: scope, reason, by: client)
+                return nil
+            }
+            defer { tasks.cancelAll() }
+            while let reply = try await tasks.next() {
+                if let reply {
+                    tasks.cancelAll()
+                    try await tasks.waitForAll()
+                    return reply
+                }
+            }
+            throw CommandFailure(.unavailable, "the gateway gave no answer")
+        }
+    }
+
+    /// Until its task is cancelled. The order has its id only in its answer: until then it is known by what it says.
+    private static func tell(of scope: ScopeReply, _ reason: String, by client: AdminClient) async {
+        let clock = Timepiece.system
+        var progress = KillProgress(isTerminal: Terminal.isStandardError)
+        await clock.rest(until: clock.now.boot.advanced(by: .seconds(1)))
+        while !Task.isCancelled {
+            let reply = try? await client.exchange(AdminRequest.kills.within(.seconds(3)))
+            let kills = try? reply?.read(KillsReply.self)
+            let kill = kills?.kills.first { $0.scope == scope && $0.reason == reason && !$0.isComplete }
+            guard !Task.isCancelled else { break }
+            if let text = progress.text(kill, times: RelativeTime(now: .now), now: clock.now.boot) { Console.ask(text) }
+            await clock.rest(until: clock.now.boot.advanced(by: .seconds(1)))
+        }
+        if let end = progress.end { Console.ask(end) }
+    }
+}

@@ -1,0 +1,79 @@
+internal import AdminAPI
+internal import Audit
+internal import NIOHTTP1
+internal import Synchronization
+internal import TestKit
+internal import Testing
+
+/// Somebody tries tokens out, on many connections and without a pause.
+@Suite struct AdminAttackTests {
+    @Test func `a right token is let in at any time while 64 connections send wrong ones`() async throws {
+        try await AdminFixture.run(limits: AdminLimits()) { admin in
+            let attempts = Attempts()
+            try await withThrowingTaskGroup(of: Void.self) { attackers in
+                for _ in 0..<64 {
+                    attackers.addTask {
+                        while !Task.isCancelled {
+                            let answer = try? await admin.caller.send(
+                                .GET,
+                                "/v1/accounts",
+                                authorization: "Bearer wrong-canary"
+                            )
+                            guard let answer else { continue }
+                            #expect(answer.status == 401 || answer.status == 429)
+                            attempts.add()
+                        }
+                    }
+                }
+                try await eventually("the attack to be under way") { attempts.count > 64 }
+                let operators = AdminCaller(base: admin.caller.base, token: AdminFixture.adminToken)
+                for _ in 0..<20 {
+                    let answer = try await operators.send(.GET, "/v1/accounts")
+                    #expect(answer.status == 200)
+                }
+                try await operators.close()
+                attackers.cancelAll()
+                for try await _ in attackers {}
+            }
+            // None is let try faster than four a second on each connection.
+            #expect(attempts.count < 64 * 4 * 30)
+        }
+    }
+
+    @Test func `more connections hardly try more tokens, and fill neither the log nor the audit log`() async throws {
+        try await AdminFixture.run(limits: AdminLimits()) { admin in
+            let attempts = Attempts()
+            try await withThrowingTaskGroup(of: Void.self) { attackers in
+                for _ in 0..<160 {
+                    attackers.addTask {
+                        while !Task.isCancelled {
+                            let answer = try? await admin.caller.send(
+                                .GET,
+                                "/v1/accounts",
+                                authorization: "Bearer wrong-canary"
+                            )
+                            if answer != nil { attempts.add() }
+                        }
+                    }
+                }
+                // How many they are in how long says nothing of when that begins.
+                try await eventually("many attempts", limit: .seconds(30)) { attempts.count > 500 }
+                let begin = ContinuousClock().now
+                try await eventually("as many again", limit: .seconds(30)) { attempts.count > 1_500 }
+                // 64 are let try four times a second, the others once.
+                #expect(begin.duration(to: ContinuousClock().now) > .seconds(2))
+                attackers.cancelAll()
+                for try await _ in attackers {}
+            }
+            #expect(admin.logs.lines.count { $0.contains("is somebody trying them out?") } == 1)
+            let records = try await admin.audit.log.lastNumber()
+            #expect(records <= 1)
+        }
+    }
+}
+
+private final class Attempts: Sendable {
+    private let state = Mutex(0)
+    var count: Int { self.state.withLock { $0 } }
+    func add() { self.state.withLock { $0 += 1 } }
+}

@@ -1,0 +1,207 @@
+internal import AdminAPI
+internal import Audit
+internal import KillSwitch
+internal import NIOHTTP1
+internal import OAuth
+internal import TestKit
+internal import Testing
+internal import TokenModel
+internal import TokenStorage
+
+/// What operators do is recorded, and can be read.
+@Suite struct AuditRouteTests {
+    private struct Page: Decodable {
+        struct Record: Decodable {
+            struct Scope: Decodable {
+                let all: Bool?
+                let account: String?
+            }
+
+            let number: UInt64
+            let action: String
+            let actor: String
+            let from: String?
+            let scope: Scope?
+            let reason: String?
+            let outcome: String?
+            let of: UInt64?
+            let detail: String?
+            let hash: String
+            let previous: String
+        }
+
+        let audit: [Record]
+        let next: UInt64?
+        let last: UInt64
+    }
+
+    private static let tokens = #"{"refresh_token":"rt-canary","access_token":"at-canary"}"#
+
+    private static func page(_ admin: AdminFixture, _ query: String = "") async throws -> Page {
+        try await admin.caller.send(.GET, "/v1/audit\(query)").read(Page.self)
+    }
+
+    @Test func `I20_every change has a record before its effect, and one of its outcome`() async throws {
+        try await AdminFixture.run { admin in
+            let grant = TokenGrant(accessToken: Secret("next-canary"), refreshToken: nil, lifetime: .seconds(3_600))
+            admin.provider.answer(with: .success(grant))
+            let changes: [(HTTPMethod, String, String?)] = [
+                (.PUT, "/v1/accounts/alice/tokens", Self.tokens), (.POST, "/v1/accounts/alice/refresh", nil),
+                (.POST, "/v1/accounts/alice/adopt", nil), (.DELETE, "/v1/accounts/alice/tokens", nil),
+            ]
+            for (method, path, body) in changes {
+                let before = admin.store.written.count
+                let answer = try await admin.caller.send(method, path, body)
+                #expect(answer.status == 200, "\(path)")
+                let written = admin.store.written.dropFirst(before)
+                #expect(written.first.map(RecordKey.Prefix.audit.contains) == true, "\(path): \(written)")
+            }
+            _ = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
+            let before = admin.store.written.count
+            _ = try await admin.caller.send(.POST, "/v1/revive", #"{"scope":{"all":true},"reason":"over"}"#)
+            #expect(admin.store.written.dropFirst(before).first.map(RecordKey.Prefix.audit.contains) == true)
+
+            let page = try await Self.page(admin)
+            #expect(
+                page.audit.map(\.action)
+                    == ["import", "refresh", "adopt", "remove", "kill", "revive"].flatMap { [$0, $0] }
+            )
+            for index in stride(from: 0, to: 12, by: 2) {
+                let (begin, end) = (page.audit[index], page.audit[index + 1])
+                #expect(begin.outcome == nil)
+                #expect(end.outcome == (begin.action == "kill" ? "complete" : "done"))
+                #expect(end.of == begin.number)
+                #expect(begin.actor == "admin")
+                #expect(begin.from?.hasPrefix("127.0.0.1:") == true)
+            }
+            #expect(page.audit[0].scope?.account == "alice")
+            #expect(page.audit[3].detail == "valid")
+            #expect(page.audit[7].detail == "refresh revoked, access revoked")
+            #expect(page.audit[8].scope?.all == true)
+            #expect(page.audit[8].reason == "drill")
+            for (first, second) in zip(page.audit, page.audit.dropFirst()) { #expect(second.previous == first.hash) }
+        }
+    }
+
+    @Test func `I20_a change that can't be recorded is refused, and changes nothing`() async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
+            try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"account":"bob"},"reason":"drill"}"#)
+            admin.store.refuseWrites(under: .audit)
+            let before = admin.store.written.count
+            let changes: [(HTTPMethod, String, String?)] = [
+                (.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token":"other-canary"}"#),
+                (.POST, "/v1/accounts/alice/refresh", nil), (.POST, "/v1/accounts/alice/adopt", nil),
+                (.DELETE, "/v1/accounts/alice/tokens", nil),
+                (.POST, "/v1/revive", #"{"scope":{"account":"bob"},"reason":"over"}"#),
+            ]
+            for (method, path, body) in changes {
+                let answer = try await admin.caller.send(method, path, body)
+                #expect(answer.status == 503, "\(path)")
+                #expect(answer.problem == "audit_unavailable", "\(path)")
+                #expect(answer.detail?.contains("the disk is full") == true)
+            }
+            #expect(admin.store.written.count == before)
+            #expect(admin.provider.redeemed.isEmpty)
+            #expect(admin.provider.revokedTokens.isEmpty)
+            #expect(admin.kills.killedScopes == [.account(AccountID("bob"))])
+        }
+    }
+
+    @Test func `I20_a kill goes ahead without a record, and says so loudly`() async throws {
+        try await AdminFixture.run { admin in
+            admin.store.refuseWrites(under: .audit)
+            let order = #"{"scope":{"account":"alice"},"reason":"drill"}"#
+            let answer = try await admin.caller.send(.POST, "/v1/kill", order)
+            #expect(answer.status == 200)
+            #expect(answer.body.contains(#""state":"complete""#))
+            #expect(answer.body.contains(#""audited":false"#))
+            #expect(admin.kills.killedScopes == [.account(AccountID("alice"))])
+            #expect(admin.logs.lines.contains { $0.hasPrefix("error a kill goes ahead without a record") })
+
+            // And where only the announcement failed, the outcome says all.
+            admin.store.refuseWrites(under: nil)
+            let second = try await admin.caller.send(.POST, "/v1/kill", order)
+            #expect(second.body.contains(#""audited":true"#))
+        }
+    }
+
+    @Test func `a change that fails has its outcome in the log by the code of the error`() async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
+            #expect(try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens).status == 409)
+            let last = try #require(try await Self.page(admin).audit.last)
+            #expect(last.action == "import")
+            #expect(last.outcome == "conflict")
+        }
+    }
+
+    @Test func `a token that was pasted where a name belongs is not recorded`() async throws {
+        try await AdminFixture.run { admin in
+            let requests: [(HTTPMethod, String, String?)] = [
+                (.POST, "/v1/accounts/rt-canary/refresh", nil), (.POST, "/v1/accounts/rt-canary/adopt", nil),
+                (.DELETE, "/v1/accounts/rt-canary/tokens", nil),
+                (.POST, "/v1/kill", #"{"scope":{"account":"rt-canary"},"reason":"drill"}"#),
+                (.POST, "/v1/kill", #"{"scope":{"provider":"rt-canary"},"reason":"drill"}"#),
+                (.POST, "/v1/revive", #"{"scope":{"account":"rt-canary"},"reason":"drill"}"#),
+            ]
+            for (method, path, body) in requests {
+                let answer = try await admin.caller.send(method, path, body)
+                #expect(answer.status == 404)
+            }
+            let page = try await Self.page(admin)
+            #expect(page.audit.isEmpty)
+        }
+    }
+
+    @Test func `records come in pages, and next leads from one to the other`() async throws {
+        try await AdminFixture.run { admin in
+            for _ in 0..<3 { try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens) }
+            let first = try await Self.page(admin, "?limit=4")
+            #expect(first.audit.map(\.number) == [1, 2, 3, 4])
+            #expect(first.next == 4)
+            #expect(first.last == 6)
+            let second = try await Self.page(admin, "?after=4&limit=4")
+            #expect(second.audit.map(\.number) == [5, 6])
+            #expect(second.next == nil)
+            #expect(try await Self.page(admin, "?after=6").audit.isEmpty)
+            #expect(try await admin.caller.send(.HEAD, "/v1/audit").status == 200)
+            #expect(try await admin.caller.send(.POST, "/v1/audit").status == 405)
+        }
+    }
+
+    @Test(arguments: [
+        "", "after", "after=", "after=-1", "after=+1", "limit=0", "limit=1001", "limit=1&limit=2", "before=1",
+        "after=1&",
+        "after=18446744073709551616", "limit=%31",
+    ])
+    func `a query that is not as it should be is refused`(query: String) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(.GET, "/v1/audit?\(query)")
+            #expect(answer.status == 400)
+            #expect(answer.field == "query")
+        }
+    }
+
+    @Test func `many wrong tokens are one record, and who brings none is in none`() async throws {
+        try await AdminFixture.run { admin in
+            for _ in 0..<20 { try await admin.caller.send(.GET, "/v1/status", authorization: nil) }
+            for _ in 0..<30 { try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer wrong-canary") }
+            try await eventually("the record") { try await !Self.page(admin).audit.isEmpty }
+            let page = try await Self.page(admin)
+            #expect(page.audit.count == 1)
+            #expect(page.audit.first?.action == "refused_tokens")
+            #expect(page.audit.first?.actor == "stranger")
+            #expect(page.audit.first?.detail?.contains("with a wrong admin token") == true)
+        }
+    }
+
+    @Test func `a store that is away is said, not an empty log`() async throws {
+        try await AdminFixture.run { admin in
+            admin.store.takeAway()
+            let answer = try await admin.caller.send(.GET, "/v1/audit")
+            #expect(answer.status == 503)
+            #expect(answer.problem == "store_lost")
+        }
+    }
+}

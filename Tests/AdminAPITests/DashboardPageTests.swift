@@ -1,0 +1,95 @@
+internal import AdminAPI
+internal import NIOHTTP1
+internal import Testing
+
+/// The files of the dashboard, and what a browser is told with them.
+@Suite struct DashboardPageTests {
+    private static let files: [(path: String, type: String, text: String)] = [
+        ("/", "text/html; charset=utf-8", "<title>Martlet</title>"),
+        ("/dashboard.css", "text/css; charset=utf-8", "prefers-color-scheme: dark"),
+        ("/dashboard.js", "text/javascript; charset=utf-8", "/v1/kill"),
+        ("/martlet.svg", "image/svg+xml", "<svg"),
+    ]
+
+    @Test(arguments: Self.files)
+    func `given a browser, it gets the page's files without a token, and strict rules with them`(
+        path: String,
+        type: String,
+        text: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(.GET, path, fields: [:])
+            #expect(answer.status == 200)
+            #expect(answer.body.contains(text))
+            let expected = [
+                "content-type": type,
+                "content-security-policy":
+                    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                    + "img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; "
+                    + "require-trusted-types-for 'script'",
+                "x-content-type-options": "nosniff",
+                "referrer-policy": "same-origin",
+                "cache-control": "no-store",
+                "cross-origin-opener-policy": "same-origin",
+                "cross-origin-resource-policy": "same-origin",
+            ]
+            for (name, value) in expected { #expect(answer.headers[name] == [value]) }
+            #expect(!answer.headers.contains(name: "set-cookie"))
+
+            let head = try await admin.caller.send(.HEAD, path, fields: [:])
+            #expect(head.status == 200)
+            #expect(head.body == "")
+        }
+    }
+
+    @Test func `the page has nothing from elsewhere, nothing inline and no text that becomes markup`() async throws {
+        try await AdminFixture.run { admin in
+            let page = try await admin.caller.send(.GET, "/", fields: [:]).body
+            let script = try await admin.caller.send(.GET, "/dashboard.js", fields: [:]).body
+            let style = try await admin.caller.send(.GET, "/dashboard.css", fields: [:]).body
+            for text in ["://", " style=", "<style", " onclick", "<script>"] { #expect(!page.contains(text)) }
+            for text in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "://"] {
+                #expect(!script.contains(text))
+            }
+            for text in ["://", "@import", "url("] { #expect(!style.contains(text)) }
+        }
+    }
+
+    @Test(arguments: [
+        (HTTPMethod.POST, "/", "GET, HEAD"), (.DELETE, "/dashboard.js", "GET, HEAD"),
+        (.GET, "/session", "POST, DELETE"),
+    ])
+    func `given a method that a path does not take, it says which it takes`(
+        method: HTTPMethod,
+        path: String,
+        allowed: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(method, path, fields: [:])
+            #expect(answer.status == 405)
+            #expect(answer.headers.first(name: "allow") == allowed)
+        }
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("127.0.0.1:8081", true), ("localhost:8081", true), ("LOCALHOST", true),
+        ("[::1]:8081", true),
+        ("10.20.30.40:8081", true), ("127.evil.example", false), ("evil.example:8081", false),
+        ("localhost.evil.example", false),
+        ("127.0.0.1.evil.example", false), ("127.0.0.1:80a", false), ("127.0.0.1@evil.example", false), ("[::1", false),
+        ("[evil]:80", false), ("256.0.0.1", false), ("127.1", false),
+    ])
+    func `given a Host that is a name, which a page could have resolve to here, nothing is served`(
+        host: String,
+        isServed: Bool
+    ) async throws {
+        try await AdminFixture.run { admin in
+            for path in ["/", "/dashboard.js"] {
+                let answer = try await admin.caller.send(.GET, path, fields: ["host": host])
+                #expect(answer.status == (isServed ? 200 : 403))
+                #expect(answer.problem == (isServed ? nil : "admin_forbidden"))
+                #expect(!answer.body.contains("evil"))
+            }
+        }
+    }
+}

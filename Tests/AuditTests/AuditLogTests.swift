@@ -1,0 +1,172 @@
+import Audit
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+import TokenStorageSQLite
+
+@Suite struct AuditLogTests {
+    private static func entry(_ reason: String) -> AuditEntry {
+        AuditEntry(
+            .revive,
+            by: .admin(at: "127.0.0.1:1"),
+            in: "a",
+            boot: .random(),
+            of: .all,
+            reason: reason,
+            at: WallTime(millisecondsSince1970: 0)
+        )
+    }
+
+    private static func verified(_ log: AuditLog) async throws -> AuditChain {
+        var chain = AuditChain()
+        for item in try await log.items(after: 0, limit: 1_000) { chain.take(item) }
+        return chain
+    }
+
+    private static func records(_ store: any TokenStore) -> SealedRecords {
+        SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
+    }
+
+    @Test func `records are numbered from 1, and each holds the hash of the one before`() async throws {
+        let records = Self.records(MemoryTokenStore())
+        let log = AuditLog(records)
+        #expect(try await log.lastNumber() == 0)
+        let first = try await log.append(Self.entry("one"))
+        let second = try await log.append(Self.entry("two"))
+        #expect(first.number == 1)
+        #expect(first.previous == .none)
+        #expect(second.number == 2)
+        #expect(second.previous == first.hash)
+        #expect(try await log.items(after: 0, limit: 10) == [.record(first), .record(second)])
+        #expect(try await log.items(after: 1, limit: 10) == [.record(second)])
+        #expect(try await log.items(after: 0, limit: 1) == [.record(first)])
+        #expect(try await AuditLog(records).lastNumber() == 2)
+    }
+
+    @Test(arguments: 0...17 as ClosedRange<UInt64>, [nil, 1, 4, 9] as [UInt64?])
+    func `the last number is found, also where another is missing`(count: UInt64, gone: UInt64?) async throws {
+        let store = MemoryTokenStore()
+        let records = Self.records(store)
+        let log = AuditLog(records)
+        for number in 0..<count { _ = try await log.append(Self.entry("\(number)")) }
+        if let gone, gone < count { try await store.remove(.audit(gone), expecting: .first) }
+        #expect(try await AuditLog(records).lastNumber() == count)
+    }
+
+    @Test func `several processes on one SQLite file write one chain`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path(of: "tokens.db")
+        let (ring, id) = (KeyRing(current: .random()), StoreID.random())
+        var stores: [SQLiteTokenStore] = []
+        for _ in 0..<4 { stores.append(try await SQLiteTokenStore.open(at: path)) }
+        let logs = stores.map { AuditLog(SealedRecords(store: $0, keyRing: ring, storeID: id)) }
+        try await withThrowingTaskGroup { tasks in
+            for (process, log) in logs.enumerated() {
+                for task in 0..<3 {
+                    tasks.addTask {
+                        for number in 0..<5 { _ = try await log.append(Self.entry("\(process) \(task) \(number)")) }
+                    }
+                }
+            }
+            try await tasks.waitForAll()
+        }
+        for log in logs {
+            let chain = try await Self.verified(log)
+            #expect(chain.count == 60)
+            #expect(chain.firstFault == nil)
+        }
+        let items = try await logs[0].items(after: 0, limit: 100)
+        let reasons = items.map { item -> String? in
+            guard case .record(let record) = item else { return nil }
+            return record.reason
+        }
+        #expect(Set(reasons).count == 60)
+        for store in stores { await store.close() }
+    }
+
+    @Test func `a write whose answer is lost is one record`() async throws {
+        let store = ForgetfulStore()
+        let log = AuditLog(Self.records(store))
+        store.loseAnswers(1)
+        let record = try await log.append(Self.entry("one"))
+        #expect(record.number == 1)
+        _ = try await log.append(Self.entry("two"))
+        let chain = try await Self.verified(log)
+        #expect(chain.count == 2)
+        #expect(chain.firstFault == nil)
+    }
+
+    @Test func `a store that gives no answer twice is an error`() async throws {
+        let store = ForgetfulStore()
+        let log = AuditLog(Self.records(store))
+        store.refuse(2)
+        await #expect(throws: StoreError(.unreachable, "")) { _ = try await log.append(Self.entry("one")) }
+        #expect(try await log.append(Self.entry("two")).number == 1)
+    }
+
+    @Test func `a record that does not open is kept, and the log goes on behind it`() async throws {
+        let store = MemoryTokenStore()
+        let records = Self.records(store)
+        _ = try await AuditLog(records).append(Self.entry("one"))
+        let stored = try #require(try await store.read(.audit(1)))
+        var bytes = stored.value.bytes
+        bytes[bytes.count - 1] ^= 1
+        try await store.write(SealedBytes(bytes: bytes), at: .audit(1), as: Version(2), expecting: .first)
+
+        let log = AuditLog(records)
+        #expect(try await log.append(Self.entry("two")).number == 2)
+        let chain = try await Self.verified(log)
+        #expect(chain.firstFault == .unreadable(1))
+        #expect(chain.count == 2)
+        #expect(try await store.read(.audit(1))?.value.bytes == bytes)
+    }
+}
+
+/// A store in memory that does what it is asked and does not say so, or does nothing.
+private final class ForgetfulStore: TokenStore {
+    private struct Faults {
+        var lost = 0
+        var refused = 0
+    }
+
+    private let store = MemoryTokenStore()
+    private let faults = Mutex(Faults())
+
+    func loseAnswers(_ count: Int) { self.faults.withLock { $0.lost = count } }
+    func refuse(_ count: Int) { self.faults.withLock { $0.refused = count } }
+
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await self.store.read(key) }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        guard !self.takes(\.refused) else { throw StoreError(.unreachable, "refused") }
+        try await self.store.write(value, at: key, as: version, expecting: expecting)
+        guard !self.takes(\.lost) else { throw StoreError(.unreachable, "lost") }
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try await self.store.remove(key, expecting: expecting)
+    }
+
+    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+        try await self.store.keys(under: prefix, after: after, limit: limit)
+    }
+
+    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+
+    /// Whether one of them is left.
+    private func takes(_ fault: WritableKeyPath<Faults, Int>) -> Bool {
+        var faults = self.faults.withLock { $0 }
+        guard faults[keyPath: fault] > 0 else { return false }
+        faults[keyPath: fault] -= 1
+        let left = faults
+        self.faults.withLock { $0 = left }
+        return true
+    }
+}

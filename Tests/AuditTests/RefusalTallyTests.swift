@@ -1,0 +1,59 @@
+import Audit
+import Testing
+import TokenModel
+
+@Suite struct RefusalTallyTests {
+    private let start = BootInstant(nanoseconds: 3_600_000_000_000)
+
+    @Test func `a burst of wrong tokens is one record, a second after the first`() {
+        var tally = RefusalTally()
+        #expect(tally.due == nil)
+        for number in 0..<500 {
+            tally.refused(from: "10.0.0.\(number % 7)", at: self.start.advanced(by: .milliseconds(number)))
+        }
+        #expect(tally.due == self.start.advanced(by: .seconds(1)))
+        let early = tally.take(at: self.start.advanced(by: .milliseconds(999)))
+        #expect(early == nil)
+        let summary = tally.take(at: self.start.advanced(by: .seconds(1)))
+        #expect(summary?.count == 500)
+        #expect(summary?.last == "10.0.0.2")
+        #expect(tally.due == nil)
+    }
+
+    @Test(arguments: [Duration.milliseconds(10), .seconds(7), .seconds(61), .seconds(1_000), .seconds(3_000)])
+    func `whoever tries tokens for a week makes few records, and each attempt is in one`(_ pause: Duration) {
+        var tally = RefusalTally()
+        var (now, attempts, records, counted) = (self.start, 0, 0, 0)
+        let end = self.start.advanced(by: .seconds(7 * 86_400))
+        var nextAttempt = now
+        while now < end {
+            if nextAttempt <= now {
+                // As many as would have come until something else happens.
+                tally.refused(from: nil, at: now)
+                attempts += 1
+                nextAttempt = now.advanced(by: max(pause, .seconds(1)))
+            }
+            if let summary = tally.take(at: now) {
+                records += 1
+                counted += summary.count
+            }
+            now = min(nextAttempt, tally.due.map { max($0, now.advanced(by: .nanoseconds(1))) } ?? nextAttempt)
+        }
+        if let rest = tally.takeAll() { counted += rest.count }
+        #expect(counted == attempts)
+        #expect(records > 0)
+        #expect(records <= 10 + 7 * 48 + 1, "\(records) records")
+    }
+
+    @Test func `what could not be recorded goes with the next, a minute later at the earliest`() throws {
+        var tally = RefusalTally()
+        tally.refused(from: "a", at: self.start)
+        let first = self.start.advanced(by: .seconds(1))
+        let taken = tally.take(at: first)
+        tally.putBack(try #require(taken))
+        #expect(tally.due == first.advanced(by: .seconds(60)))
+        tally.refused(from: "b", at: first)
+        let second = tally.take(at: first.advanced(by: .seconds(60)))
+        #expect(second?.count == 2)
+    }
+}

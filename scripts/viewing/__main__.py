@@ -1,0 +1,213 @@
+"""Signs in to the dashboard in a real browser, kills an account there and revives it, and looks at what is shown."""
+
+import argparse
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness.checks import equals, report
+from harness.processes import Failed
+from viewing.chromium import Chromium
+from viewing.house import LEASE_SECONDS, House
+
+WIDE, PHONE = 1280, 390
+INSPECT = (pathlib.Path(__file__).parent / "inspect.js").read_text()
+
+
+class Visit:
+    """One operator at one page."""
+
+    def __init__(self, house, page, pictures):
+        self.house, self.page, self.pictures, self.checks = house, page, pictures, []
+
+    def check(self, what, value, bound=True):
+        self.checks.append(equals(what, value, bound))
+
+    def has(self, what, script, seconds=20):
+        """Waits for it."""
+        try:
+            self.page.wait_for(what, script, seconds)
+            self.check(what, True)
+        except Failed as failure:
+            print(f"verify-dashboard: {failure}", file=sys.stderr)
+            self.check(what, False)
+
+    def picture(self, name, schemes=("light", "dark"), whole=True):
+        """At both widths; what is shown there is measured too."""
+        faults = []
+        for width in (WIDE, PHONE):
+            self.page.size(width, 900 if width == WIDE else 844)
+            for scheme in schemes:
+                self.page.scheme(scheme)
+                time.sleep(0.35)  # Colours change by and by.
+                for kind, elements in self.page.evaluate(INSPECT).items():
+                    faults += [f"{width} px, {scheme}: {kind}: {element}" for element in elements]
+                if self.pictures:
+                    self.page.screenshot(self.pictures / f"{name}-{width}-{scheme}.png", whole)
+        self.check(f"{name}: what is cut off, hard to read or without a name", faults, [])
+        self.page.size(WIDE)
+        self.page.scheme("light")
+
+    def sign_in(self, token):
+        self.page.evaluate("document.querySelector('#token').value = ''")
+        self.page.focus("#token")
+        self.page.type(token)
+        self.page.enter()
+
+    def kill_by_keyboard(self, account, reason):
+        """As somebody without a mouse: the link to the switch, the name, the reason, and Enter."""
+        self.page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
+        self.page.press("Tab")
+        self.has("the first thing that Tab reaches leads to the switch", "document.activeElement.matches('.skip')")
+        self.page.enter()
+        self.has("it does", "document.activeElement.id === 'scope-name'")
+        self.page.type(account[:-1])
+        self.page.enter()
+        self.has("a name that is not whole kills nothing", "document.querySelector('#kill-fault').textContent")
+        self.page.type(account[-1:])
+        self.page.press("Tab")
+        self.page.type(reason)
+        self.has("the button says what it would do", f"document.querySelector('.is-armed').textContent === 'Kill account {account}'")
+
+
+def visit(house, browser, pictures):
+    page = browser.page()
+    visit = Visit(house, page, pictures)
+    page.size(WIDE)
+    page.open(house.first.admin + "/")
+    visit.has("the page asks for the admin token", "document.activeElement.id === 'token'")
+    visit.picture("sign-in")
+    visit.sign_in("not-the-token")
+    visit.has("a wrong token is turned away", "document.querySelector('#sign-in-fault').textContent")
+    page.expect("401", "/session")
+    visit.sign_in(house.token)
+    visit.has("the right one is let in", "document.querySelectorAll('#account-rows tr').length === 6")
+    visit.check("scripts see no cookie", page.evaluate("document.cookie"), "")
+    visit.check("the page keeps no admin token", page.evaluate(f"JSON.stringify(localStorage).includes('{house.token}')"), False)
+    visit.picture("before")
+
+    # A replica that says nothing: until its lease is over a kill must not call itself complete.
+    house.second.process.send_signal(signal.SIGSTOP)
+    visit.kill_by_keyboard("crm-sync", "laptop stolen")
+    visit.picture("armed", ["light"])
+    page.focus("#kill-reason")
+    page.enter()
+    visit.has("the kill is pending", "document.querySelector('.card.pending')")
+    visit.has("it names who is missing", "document.querySelector('.pending-one')?.textContent.includes('gw-2')")
+    visit.has("and until when", "/lease ends in [\\d.]+ s/.test(document.querySelector('.pending-one time').textContent)")
+    visit.has("the verdict says pending", "document.querySelector('#verdict-text').textContent.includes('pending')")
+    visit.check("the API says the same", house.get("/v1/kills")["kills"][0]["state"], "pending")
+    visit.picture("pending")
+    visit.has("the kill is complete", "document.querySelector('.card:not(.pending) .pill')?.textContent === 'complete'",
+              LEASE_SECONDS * 3)
+    visit.check("the API says the same", house.get("/v1/kills")["kills"][0]["state"], "complete")
+    house.second.process.send_signal(signal.SIGCONT)
+    visit.has("the tokens are revoked", "document.querySelector('.card .tally .part-revoked dd').textContent === '2'")
+    visit.has("the account is shown as killed",
+              "[...document.querySelectorAll('#account-rows tr')].some(row => /crm-sync.*killed/s.test(row.textContent))")
+    visit.picture("killed")
+
+    page.focus(".card [data-slot=revive]")
+    page.enter()
+    visit.has("reviving asks why", "document.querySelector('#revival').open && document.activeElement.id === 'revival-reason'")
+    visit.picture("reviving", ["light"], whole=False)
+    page.focus("#revival-reason")
+    page.type("laptop replaced")
+    page.enter()
+    visit.has("nothing is killed any more", "document.querySelector('#held').hidden && !document.querySelector('#past').hidden")
+    visit.check("the API says the same", house.get("/v1/status")["killed"], [])
+    page.evaluate("document.querySelector('#past-list summary').click()")
+    visit.has("the past kill tells the fate of each token", "document.querySelectorAll('#past-list .fates li').length === 2")
+    visit.picture("revived")
+
+    strangers(visit, browser)
+    # A page that nobody sees does not ask.
+    page.call("Page.bringToFront")
+
+    page.focus("#sign-out")
+    page.enter()
+    visit.has("who signs out is asked for the token again", "document.activeElement.id === 'token'")
+    page.open(house.first.admin + "/")
+    visit.has("also after the page was loaded anew", "document.activeElement?.id === 'token' && !document.querySelector('#sign-in').hidden")
+    visit.sign_in(house.token)
+    visit.has("and is let in again", "document.querySelectorAll('#account-rows tr').length === 6")
+
+    house.first.end()
+    page.expect("ERR_CONNECTION", "/v1/")
+    visit.has("a gateway that is gone is told of", "!document.querySelector('#outage').hidden")
+    visit.has("with the age of what is shown", "/ old$/.test(document.querySelector('#freshness-text').textContent)")
+    visit.check("which is grey", page.evaluate("document.querySelectorAll('main section:not(.is-stale)').length"), 1)
+    visit.picture("lost", ["light"])
+    visit.check("complaints of the browser, of its policy among them", page.problems, [])
+    return visit.checks
+
+
+def strangers(visit, browser):
+    """A page on another port of the same host, to which the browser sends the same cookies."""
+    page = visit.page
+    stranger = browser.page(beside=page)
+    stranger.open(visit.house.provider + "/.well-known/oauth-authorization-server")
+    stranger.wait_for("the stranger's page", "document.body && location.href.startsWith('http')")
+    before = len(visit.house.get("/v1/kills")["kills"])
+    order = "JSON.stringify({ scope: { all: true }, reason: 'stranger' })"
+    for extra in ("", ", mode: 'no-cors'", ", headers: { 'Martlet-Session': 'x' }"):
+        stranger.evaluate(
+            f"fetch('{visit.house.first.admin}/v1/kill', {{ method: 'POST', credentials: 'include', body: {order}{extra} }})"
+            ".then(() => 'sent', () => 'refused')")
+    visit.check("kills by a page of another port", len(visit.house.get("/v1/kills")["kills"]) - before, 0)
+    visit.check("what it reads of the API", stranger.evaluate(
+        f"fetch('{visit.house.first.admin}/v1/status', {{ credentials: 'include' }}).then(answer => answer.status, () => 'nothing')"), "nothing")
+    visit.check("markup from text", browser_refuses(page, "document.createElement('p').innerHTML = '<b>'"))
+    visit.check("scripts from text", browser_refuses(page, "document.createElement('script').textContent = '1'"))
+    # Those were asked for.
+    page.expect("TrustedHTML", "")
+    page.expect("TrustedScript", "")
+    page.expect("trusted", "")
+
+
+def browser_refuses(page, script):
+    return page.evaluate(f"(() => {{ try {{ {script}; return false }} catch {{ return true }} }})()")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="scripts/verify-dashboard",
+        description="Runs two gateways on one store with martlet-mock, and uses the dashboard in headless Chromium: signs in, kills an "
+        "account while a replica says nothing, waits until that is complete, revives it, signs out, and stops the gateway. Fails "
+        "where something is not shown, not readable, not reachable by keyboard, or refused by the page's own policy.")
+    parser.add_argument("--programs", type=pathlib.Path, help="the directory of martlet and martlet-mock; default: a release build, made now")
+    parser.add_argument("--pictures", type=pathlib.Path, help="a directory for screenshots of each step, at 1280 and 390 px")
+    parser.add_argument("--chromium", default=None, help="the browser; default: chromium on the PATH")
+    options = parser.parse_args()
+
+    root = pathlib.Path(__file__).resolve().parents[2]
+    if options.programs is None:
+        build = subprocess.run([root / "scripts/build", "release", "martlet", "martlet-mock"], check=True, stdout=subprocess.PIPE, text=True)
+        options.programs = pathlib.Path(build.stdout.strip().splitlines()[-1])
+    if options.pictures:
+        options.pictures.mkdir(parents=True, exist_ok=True)
+
+    browser = Chromium(options.chromium or shutil.which("chromium"))
+    try:
+        with tempfile.TemporaryDirectory(prefix="martlet-dashboard-") as home:
+            house = House(options.programs.resolve(), home)
+            try:
+                house.start()
+                checks = visit(house, browser, options.pictures)
+            finally:
+                house.stop()
+    except Failed as failure:
+        print(f"verify-dashboard: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        browser.end()
+    report({"dashboard": checks})
+    return 0 if all(check.holds for check in checks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""A headless Chromium, driven by its DevTools protocol over a pair of pipes: no driver, no port, no package."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+from harness.processes import Failed
+
+SECONDS = 20
+
+
+class Page:
+    """One tab, which hears what its console complains of: errors, violations of the policy, failed loads."""
+
+    def __init__(self, browser, session, context):
+        self.browser, self.session, self.context, self.heard, self.expected = browser, session, context, [], []
+
+    def listen(self):
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **params):
+        return self.browser.call(method, params, self.session)
+
+    def expect(self, *words):
+        """A complaint with all of these in it is none."""
+        self.expected.append(words)
+
+    @property
+    def problems(self):
+        return [one for one in self.heard if not any(all(word in one for word in words) for words in self.expected)]
+
+    def take(self, method, params):
+        match method:
+            case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
+                entry = params["entry"]
+                self.heard.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".strip())
+            case "Runtime.exceptionThrown":
+                details = params["exceptionDetails"]
+                self.heard.append(details.get("exception", {}).get("description", details["text"]))
+            case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning", "assert"):
+                self.heard.append(str([one.get("value") for one in params["args"]]))
+
+    def size(self, width, height=900, scale=1):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 600)
+
+    def scheme(self, name):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
+    def open(self, url):
+        self.call("Page.navigate", url=url)
+
+    def evaluate(self, script):
+        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise Failed(f"{script}: {answer['exceptionDetails'].get('exception', {}).get('description')}")
+        return answer["result"].get("value")
+
+    def wait_for(self, what, script, seconds=SECONDS):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            # While one page gives way to another there may be none.
+            if self.evaluate(f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"):
+                return
+            time.sleep(0.05)
+        raise Failed(f"{what}: not within {seconds} s; the page says {self.evaluate('document.body.innerText')[:2000]!r}")
+
+    def focus(self, selector):
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
+
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+
+    def press(self, key, code=None, text=None):
+        code = code or key
+        number = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowRight": 39}.get(key, 0)
+        extra = {"text": text} if text else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=code, windowsVirtualKeyCode=number, **extra)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code, windowsVirtualKeyCode=number)
+
+    def enter(self):
+        self.press("Enter", text="\r")
+
+    def screenshot(self, path, whole=True):
+        """The whole page, however long, or what stands in the window."""
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+
+class Chromium:
+    def __init__(self, program):
+        self.home = tempfile.mkdtemp(prefix="martlet-chromium.")
+        commands, self.to = os.pipe()
+        self.come, answers = os.pipe()
+        # It reads commands from descriptor 3 and answers on 4.
+        self.process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "chromium", program,
+             "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
+             "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--no-proxy-server",
+             # The page is our own, and root may not use the sandbox.
+             *(["--no-sandbox"] if os.geteuid() == 0 else []),
+             f"--user-data-dir={self.home}", "about:blank"],
+            pass_fds=(commands, answers), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        os.close(commands)
+        os.close(answers)
+        self.last, self.rest, self.pages = 0, b"", {}
+
+    def page(self, beside=None):
+        """A new tab, with cookies and storage of its own, or with those of another."""
+        context = beside.context if beside else self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
+        session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        page = self.pages[session] = Page(self, session, context)
+        page.listen()
+        return page
+
+    def call(self, method, params=None, session=None):
+        self.last += 1
+        message = {"id": self.last, "method": method, "params": params or {}}
+        if session:
+            message["sessionId"] = session
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + SECONDS
+        while True:
+            answer = self.receive(deadline, method)
+            if answer.get("id") == self.last:
+                if "error" in answer:
+                    raise Failed(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            page = self.pages.get(answer.get("sessionId"))
+            if page and "method" in answer:
+                page.take(answer["method"], answer["params"])
+
+    def receive(self, deadline, what):
+        while b"\0" not in self.rest:
+            readable, _, _ = select.select([self.come], [], [], max(0, deadline - time.monotonic()))
+            piece = os.read(self.come, 1 << 20) if readable else b""
+            if not piece:
+                raise Failed(f"chromium does not answer {what}")
+            self.rest += piece
+        message, _, self.rest = self.rest.partition(b"\0")
+        return json.loads(message)
+
+    def end(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.to)
+        os.close(self.come)
+        shutil.rmtree(self.home, ignore_errors=True)

@@ -1,0 +1,97 @@
+"""What the dashboard is looked at with: a provider, and two gateways that share a store."""
+
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import urllib.request
+
+from harness.processes import Failed, Process, ask
+
+LEASE_SECONDS = 5
+ACCOUNTS = {"alice": "acme", "billing-export": "acme", "crm-sync": "globex", "forecast": "globex", "mailer": "acme"}
+# In the configuration, and without tokens.
+EMPTY = "newcomer"
+
+
+class House:
+    def __init__(self, programs, home):
+        self.programs, self.home, self.running = programs, pathlib.Path(home), []
+        self.log = open(self.home / "log", "w")
+
+    def start(self):
+        mock = self.run("martlet-mock", "--port", "0", "--access-ttl", "40m", "--rotate")
+        self.provider = re.search(r"http://[0-9.:]+", mock.first_line())[0]
+        secret = self.home / "client-secret"
+        secret.write_text("mock-secret")
+        secret.chmod(0o600)
+        self.first, self.second = self.gateway("gw-1"), self.gateway("gw-2")
+        for account in ACCOUNTS:
+            grant = self.post(self.provider + "/_control/grants", {"account": account})
+            self.command("accounts", "import", account, text=json.dumps(grant))
+
+    def gateway(self, name):
+        accounts = "\n".join(f"  {account}: {{ provider: {provider} }}" for account, provider in {**ACCOUNTS, EMPTY: "globex"}.items())
+        routes = "\n".join(
+            f'  - {{ name: {account}, match: {{ path: /{account}/ }}, upstream: "{self.provider}/api/", account: {account} }}'
+            for account in [*ACCOUNTS, EMPTY])
+        provider = f"{{ issuer: {self.provider}, client_id: mock-client, client_secret: {{ file: client-secret }} }}"
+        path = self.home / f"{name}.yaml"
+        path.write_text(f"""
+listeners: [{{ address: 127.0.0.1:0 }}]
+admin: {{ address: 127.0.0.1:0 }}
+state_dir: {self.home}/state
+replica: {{ name: {name}, lease: {LEASE_SECONDS}s }}
+providers:
+  acme: {provider}
+  globex: {provider}
+accounts:
+{accounts}
+routes:
+{routes}
+""")
+        gateway = self.run("martlet", "serve", "--config", path)
+        gateway.admin = re.search(r"admin: (http://[0-9.:]+)", gateway.said())[1]
+        return gateway
+
+    def run(self, program, *arguments):
+        process = Saying(program, [self.programs / program, *arguments], self.log, stdout=subprocess.PIPE)
+        self.running.append(process)
+        return process
+
+    @property
+    def token(self):
+        return (self.home / "state/admin.token").read_text().split()[0]
+
+    def command(self, *arguments, text=None):
+        done = ask([self.programs / "martlet", *arguments, "--admin", self.first.admin,
+                    "--admin-token-file", self.home / "state/admin.token"], input=text)
+        if done.returncode:
+            raise Failed(f"martlet {' '.join(arguments)}: {done.stderr.strip()}")
+
+    def get(self, path):
+        """By the token, as any other client of the API."""
+        request = urllib.request.Request(self.first.admin + path, headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    @staticmethod
+    def post(url, content):
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(content).encode()), timeout=10) as answer:
+            return json.load(answer)
+
+    def stop(self):
+        for process in reversed(self.running):
+            process.process.send_signal(signal.SIGCONT)
+            process.end()
+        self.log.close()
+
+
+class Saying(Process):
+    def said(self):
+        """All that it says on its standard output while it starts."""
+        text = self.first_line()
+        while "admin:" not in text:
+            text += self.first_line()
+        return text
