@@ -37,7 +37,9 @@ extension AdminDesk {
             } catch {
                 throw AdminError(error)
             }
-        } detail: { "epoch \($0.epoch)" }
+        } detail: {
+            "epoch \($0.epoch)"
+        }
         return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
     }
 
@@ -61,7 +63,9 @@ extension AdminDesk {
     func forgetReplica(_ name: String, by actor: AuditActor) async throws(AdminError) -> ReplicaExpulsion {
         try await self.audited(.forgetReplica, by: actor) { () async throws(AdminError) in
             do throws(KillSwitchError) { return try await self.kills.forget(name) } catch { throw AdminError(error) }
-        } detail: { "replica \($0.name)" }
+        } detail: {
+            "replica \($0.name)"
+        }
     }
 
     /// That there is such a thing: a slip of the pen must not look like a kill.
