@@ -27,8 +27,8 @@ struct StatusAnswer: Encodable, Sendable {
         waiting: [KillScope],
         lease: LeaseReading
     ) {
-        self.time = lease.now.rfc3339
         self.waitingKills = waiting.map(ScopeAnswer.init)
+        self.time = lease.now.rfc3339
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
         self.version = vitals.version
         self.ready = vitals.isReady
@@ -55,7 +55,7 @@ struct StatusAnswer: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case version, ready, replica, store, listeners, killed, providers, accounts
+        case time, version, ready, replica, store, listeners, killed, providers, accounts
         case waitingKills = "waiting_kills"
     }
 

@@ -30,15 +30,17 @@ extension AdminDesk {
     func revive(_ request: RevivalRequest, by actor: AuditActor) async throws(AdminError) -> RevivalAnswer {
         // What is killed may have gone from the configuration since.
         if !self.kills.killedScopes.contains(request.scope) { try await self.check(request.scope) }
-        return try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
+        let revival = try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
             () async throws(AdminError) in
             do throws(KillSwitchError) {
-                let revival = try await self.kills.revive(request.scope, reason: request.reason)
-                return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
+                return try await self.kills.revive(request.scope, reason: request.reason)
             } catch {
                 throw AdminError(error)
             }
+        } detail: {
+            "epoch \($0.epoch)"
         }
+        return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
     }
 
     func killReports() async throws(AdminError) -> [KillReport] {
@@ -57,11 +59,12 @@ extension AdminDesk {
         do throws(KillSwitchError) { return try await self.kills.replicaListing() } catch { throw AdminError(error) }
     }
 
+    /// Recorded with the name that the list has, whatever was asked for.
     func forgetReplica(_ name: String, by actor: AuditActor) async throws(AdminError) -> ReplicaExpulsion {
         try await self.audited(.forgetReplica, by: actor) { () async throws(AdminError) in
             do throws(KillSwitchError) { return try await self.kills.forget(name) } catch { throw AdminError(error) }
-        } detail: { expulsion in
-            "replica \(expulsion.name), boot \(expulsion.id)"
+        } detail: {
+            "replica \($0.name), boot \($0.id)"
         }
     }
 

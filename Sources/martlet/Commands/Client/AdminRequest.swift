@@ -87,14 +87,14 @@ package struct AdminRequest: Sendable {
     /// Those that share the store.
     package static let replicas = AdminRequest(.get, "/v1/replicas", "list the replicas")
 
-    /// Records of the audit log behind number `after`.
-    package static func audit(after: UInt64, limit: Int) -> AdminRequest {
-        AdminRequest(.get, "/v1/audit?after=\(after)&limit=\(limit)", "read the audit log")
-    }
-
     /// No kill waits for it any more.
     package static func forgetReplica(_ name: String) -> AdminRequest {
         AdminRequest(.delete, "/v1/replicas/\(Self.encoded(name))", "forget replica \(name)")
+    }
+
+    /// Records of the audit log behind number `after`.
+    package static func audit(after: UInt64, limit: Int) -> AdminRequest {
+        AdminRequest(.get, "/v1/audit?after=\(after)&limit=\(limit)", "read the audit log")
     }
 
     /// The provider is asked about each token, which may take its time.
