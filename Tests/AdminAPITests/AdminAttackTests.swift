@@ -7,9 +7,13 @@ internal import Testing
 
 /// Somebody tries tokens out, on many connections and without a pause.
 @Suite struct AdminAttackTests {
-    @Test func `a right token is answered within a second while 64 connections send wrong ones`() async throws {
-        try await AdminFixture.run(limits: AdminLimits()) { admin in
-            let attempts = Mutex(0)
+    /// Also where there are fewer connections than attackers, as with few file descriptors.
+    @Test(arguments: [512, 32])
+    func `a right token is answered within a second while 64 connections send wrong ones`(
+        connections: Int
+    ) async throws {
+        try await AdminFixture.run(limits: AdminLimits(connections: connections)) { admin in
+            let attempts = Tally()
             try await withThrowingTaskGroup(of: Void.self) { attackers in
                 for _ in 0..<64 {
                     attackers.addTask {
@@ -21,11 +25,11 @@ internal import Testing
                             )
                             guard let answer else { continue }
                             #expect(answer.status == 401 || answer.status == 429)
-                            attempts.withLock { $0 += 1 }
+                            attempts.add()
                         }
                     }
                 }
-                try await eventually("the attack to be under way") { attempts.withLock { $0 } > 64 }
+                try await eventually("the attack to be under way") { attempts.count > 64 }
                 let operators = AdminCaller(base: admin.caller.base, token: AdminFixture.adminToken)
                 let slowest = try await Self.slowest(of: 20) {
                     let answer = try await operators.send(.GET, "/v1/accounts")
@@ -37,13 +41,13 @@ internal import Testing
                 for try await _ in attackers {}
             }
             // None is let try faster than four a second on each connection.
-            #expect(attempts.withLock { $0 } < 64 * 4 * 30)
+            #expect(attempts.count < 64 * 4 * 30)
         }
     }
 
     @Test func `more connections hardly try more tokens, and fill neither the log nor the audit log`() async throws {
         try await AdminFixture.run(limits: AdminLimits()) { admin in
-            let attempts = Mutex(0)
+            let attempts = Tally()
             try await withThrowingTaskGroup(of: Void.self) { attackers in
                 for _ in 0..<160 {
                     attackers.addTask {
@@ -53,14 +57,14 @@ internal import Testing
                                 "/v1/accounts",
                                 authorization: "Bearer wrong-canary"
                             )
-                            if answer != nil { attempts.withLock { $0 += 1 } }
+                            if answer != nil { attempts.add() }
                         }
                     }
                 }
                 // How many they are in how long says nothing of when that begins.
-                try await eventually("many attempts", limit: .seconds(30)) { attempts.withLock { $0 } > 500 }
+                try await eventually("many attempts", limit: .seconds(30)) { attempts.count > 500 }
                 let begin = ContinuousClock().now
-                try await eventually("as many again", limit: .seconds(30)) { attempts.withLock { $0 } > 1_500 }
+                try await eventually("as many again", limit: .seconds(30)) { attempts.count > 1_500 }
                 // 64 are let try four times a second, the others once.
                 #expect(begin.duration(to: ContinuousClock().now) > .seconds(2))
                 attackers.cancelAll()
@@ -82,4 +86,13 @@ internal import Testing
         }
         return slowest
     }
+}
+
+/// Counts, from any task.
+private final class Tally: Sendable {
+    private let number = Mutex(0)
+
+    var count: Int { self.number.withLock { $0 } }
+
+    func add() { self.number.withLock { $0 += 1 } }
 }
