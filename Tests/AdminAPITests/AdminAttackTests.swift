@@ -7,9 +7,13 @@ internal import Testing
 
 /// Somebody tries tokens out, on many connections and without a pause.
 @Suite struct AdminAttackTests {
-    @Test func `a right token is let in at any time while 64 connections send wrong ones`() async throws {
-        try await AdminFixture.run(limits: AdminLimits()) { admin in
-            let attempts = Attempts()
+    /// Also where there are fewer connections than attackers, as with few file descriptors.
+    @Test(arguments: [512, 32])
+    func `a right token is let in at any time while 64 connections send wrong ones`(
+        connections: Int
+    ) async throws {
+        try await AdminFixture.run(limits: AdminLimits(connections: connections)) { admin in
+            let attempts = Tally()
             try await withThrowingTaskGroup(of: Void.self) { attackers in
                 for _ in 0..<64 {
                     attackers.addTask {
@@ -42,7 +46,7 @@ internal import Testing
 
     @Test func `more connections hardly try more tokens, and fill neither the log nor the audit log`() async throws {
         try await AdminFixture.run(limits: AdminLimits()) { admin in
-            let attempts = Attempts()
+            let attempts = Tally()
             try await withThrowingTaskGroup(of: Void.self) { attackers in
                 for _ in 0..<160 {
                     attackers.addTask {
@@ -72,8 +76,11 @@ internal import Testing
     }
 }
 
-private final class Attempts: Sendable {
-    private let state = Mutex(0)
-    var count: Int { self.state.withLock { $0 } }
-    func add() { self.state.withLock { $0 += 1 } }
+/// Counts, from any task.
+private final class Tally: Sendable {
+    private let number = Mutex(0)
+
+    var count: Int { self.number.withLock { $0 } }
+
+    func add() { self.number.withLock { $0 += 1 } }
 }

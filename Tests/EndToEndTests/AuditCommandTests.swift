@@ -31,7 +31,7 @@ import TokenStorageSQLite
         #expect(try await first.martlet("kill", "--account", "alice", "--reason", "laptop stolen").exitCode == 0)
         first.program.signal(1)
         try await eventually("the reload to be recorded") {
-            try await second.martlet("audit").output.contains("reload")
+            try await second.martlet("audit").output.contains("done, of 7")
         }
         let rekeyed = try await Program.run("martlet", ["store", "rekey", "--config", "martlet.yaml"], in: directory)
         #expect(rekeyed.exitCode == 0, "\(rekeyed.errors)")

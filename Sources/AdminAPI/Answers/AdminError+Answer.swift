@@ -37,6 +37,7 @@ extension AdminError {
 
     private var fields: HTTPFields {
         var fields: HTTPFields = [:]
+        if self.code == .unauthorized || self.code == .tooManyAttempts { fields[.connection] = "close" }
         switch self.code {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
         case .tooManyAttempts, .storeLost, .auditUnavailable: fields[.retryAfter] = "1"

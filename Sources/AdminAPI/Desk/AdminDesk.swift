@@ -52,6 +52,7 @@ final class AdminDesk: Sendable {
     ) async throws {
         var body = RequestBodyReader(request, on: connection)
         let answer: AdminAnswer
+        var isTurnedAway = false
         let peer = PeerAddress.text(of: connection)
         do {
             if let shown = try await self.dashboard?.answer(request, &body) {
@@ -68,10 +69,16 @@ final class AdminDesk: Sendable {
             if error.isRefusal, Dashboard.presentsToken(request) { self.audit?.refusedToken(from: peer) }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = error.answer
+            isTurnedAway = error.code == .unauthorized || error.code == .tooManyAttempts
         }
         try await answer.write(to: writer, isHead: request.method == .head)
         try await body.discardRest()
+        // Those who try tokens out stand in line with all others for each of them: there are only so many connections.
+        if isTurnedAway { throw TurnedAway() }
     }
+
+    /// Ends a connection whose request was answered.
+    private struct TurnedAway: Error {}
 
     /// What the request is about, if its sender may ask that.
     private func admit(_ request: Request) async throws(AdminError) -> AdminRoute {

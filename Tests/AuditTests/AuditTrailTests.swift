@@ -1,0 +1,115 @@
+import Audit
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+@Suite struct AuditTrailTests {
+    private let clock = ManualClock()
+    private let logs = HeardLog()
+    private let store = MemoryTokenStore()
+
+    private func trail(_ store: any TokenStore) -> AuditTrail {
+        let clock = self.clock
+        return AuditTrail(
+            SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random()),
+            boot: BootID("b00t"),
+            replica: "a",
+            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            logger: self.logs.logger
+        )
+    }
+
+    private static func records(_ trail: AuditTrail) async throws -> [AuditRecord] {
+        try await trail.log.items(after: 0, limit: 100).compactMap { item in
+            guard case .record(let record) = item else { return nil }
+            return record
+        }
+    }
+
+    @Test func `a change is announced, and its outcome names the announcement`() async throws {
+        let trail = self.trail(self.store)
+        let scope = KillScope.account(AccountID("alice"))
+        let ticket = try await trail.begin(.revive, of: scope, reason: "over", by: .admin(at: "127.0.0.1:5"))
+        #expect(ticket.number == 1)
+        #expect(await trail.end(ticket, "done", detail: "two"))
+        let records = try await Self.records(trail)
+        #expect(records.map(\.outcome) == [nil, "done"])
+        #expect(records.map(\.of) == [nil, 1])
+        #expect(records.map(\.reason) == ["over", nil])
+        #expect(records.map(\.boot) == ["b00t", "b00t"])
+        #expect(records.map(\.time) == ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"])
+        // The program's log has the hash of each.
+        let lines = self.logs.lines.filter { $0.contains("put into the audit log") }
+        #expect(zip(lines, records).allSatisfy { $0.contains($1.hash.digits) })
+        #expect(lines.count == 2)
+    }
+
+    @Test func `what can't be recorded is not to be done, and a kill is told that it has no record`() async throws {
+        let trail = self.trail(FullStore())
+        let error = await #expect(throws: AuditError.self) {
+            _ = try await trail.begin(.reload, by: .gateway("SIGHUP"))
+        }
+        #expect(error?.code == .unavailable)
+        #expect(error?.message.contains("the disk is full") == true)
+        let ticket = await trail.beginRegardless(.kill, of: .all, reason: "drill", by: .admin(at: nil))
+        #expect(!ticket.isWritten)
+        let isWritten = await trail.end(ticket, "complete")
+        #expect(!isWritten)
+        #expect(self.logs.lines.count { $0.hasPrefix("error ") } == 3)
+    }
+
+    @Test func `a kill whose announcement failed has all there is to know in its outcome`() async throws {
+        let full = FullStore()
+        let trail = self.trail(full)
+        let ticket = await trail.beginRegardless(.kill, of: .all, reason: "drill", by: .admin(at: "127.0.0.1:5"))
+        let later = self.trail(self.store)
+        #expect(await later.end(ticket, "complete"))
+        let record = try #require(try await Self.records(later).first)
+        #expect(record.of == nil)
+        #expect(record.reason == "drill")
+        #expect(record.outcome == "complete")
+    }
+
+    @Test func `wrong tokens are summed up, and the end of the process leaves none out`() async throws {
+        let trail = self.trail(self.store)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await trail.run() }
+            for _ in 0..<30 { trail.refusedToken(from: "10.0.0.1:5") }
+            try await self.clock.advanceToSleeper(within: .seconds(1))
+            try await eventually("the first record") { try await Self.records(trail).count == 1 }
+            for _ in 0..<7 { trail.refusedToken(from: "10.0.0.2:5") }
+            try await eventually("the next to have its time") { self.clock.nextWake(within: .seconds(60)) != nil }
+            #expect(self.clock.nextWake(within: .seconds(59)) == nil)
+            trail.stop()
+            try await tasks.waitForAll()
+        }
+        let records = try await Self.records(trail)
+        #expect(records.map(\.action) == ["refused_tokens", "refused_tokens"])
+        #expect(records.map(\.from) == ["10.0.0.1:5", "10.0.0.2:5"])
+        #expect(records.first?.detail?.hasPrefix("30 requests") == true)
+        #expect(records.last?.detail?.hasPrefix("7 requests") == true)
+    }
+}
+
+/// Can be read and not written.
+private struct FullStore: TokenStore {
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { nil }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        throw StoreError(.unwritable, "the disk is full")
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {}
+
+    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+        []
+    }
+
+    func changes() -> AsyncStream<RecordKey> { AsyncStream { $0.finish() } }
+}
