@@ -23,8 +23,8 @@ extension KillSwitch {
         await self.order(entry)
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
-            // Where that fails, the order holds here.
-            try? await self.poll()
+            // It may have been lost again, or stand where nobody looks: it is kept until it was read.
+            try await self.poll()
         } catch {
             guard error.code != .invalid else {
                 await self.withdraw(entry)
@@ -67,18 +67,55 @@ extension KillSwitch {
     /// Lets new tokens of `scope` come again. What was killed stays dead.
     @discardableResult
     package func revive(_ scope: KillScope, reason: String) async throws(KillSwitchError) -> KillRevival {
-        do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
-        guard self.epochs.isKilled(scope) else {
-            throw KillSwitchError(.notKilled, "\(scope.text) is not killed; martlet status shows what is")
-        }
         let entry = KillEntry(.revive, scope, reason: reason, at: self.timepiece.now.wall)
-        let epoch: Epoch
-        do throws(StoreError) { epoch = try await self.append(entry) } catch { throw KillSwitchError(error) }
+        let epoch = try await self.append(reviving: entry)
         self.logger.notice(
             "tokens may come again",
             metadata: ["kill.scope": "\(scope.text)", "kill.epoch": "\(epoch)"]
         )
         return KillRevival(epoch: epoch, lifted: self.lifted(by: epoch, scope))
+    }
+
+    /// Writes a revival exactly behind the log as it was read, so that no kill is lifted which nobody has seen.
+    private func append(reviving entry: KillEntry) async throws(KillSwitchError) -> Epoch {
+        var seen: Int?
+        while true {
+            do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
+            let entries = self.state.withLock { $0.entries }
+            let last = entries.lastIndex { $0.scope == entry.scope && ($0.kind == .kill || $0.kind == .revive) }
+            guard let last, entries[last].kind == .kill else {
+                throw KillSwitchError(.notKilled, "\(entry.scope.text) is not killed; martlet status shows what is")
+            }
+            guard seen == nil || seen == last else {
+                throw KillSwitchError(
+                    .killed,
+                    "\(entry.scope.text) was killed again meanwhile; look at that kill, then revive it"
+                )
+            }
+            seen = last
+            let epoch = Epoch(UInt64(entries.count + 1))
+            do throws(StoreError) {
+                guard try await self.write(entry, at: epoch) else { continue }
+            } catch {
+                throw KillSwitchError(error)
+            }
+            try? await self.poll()
+            return epoch
+        }
+    }
+
+    /// Writes an entry as the one numbered `epoch`, also where the store does not say at once whether it has.
+    private func write(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Bool {
+        var tries = 0
+        while true {
+            do throws(StoreError) {
+                return try await self.log.write(entry, at: epoch)
+            } catch {
+                tries += 1
+                guard error.code == .unreachable, tries < Self.mostTries else { throw error }
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(200)))
+            }
+        }
     }
 
     /// The kills of `scope` since it was last revived before `epoch`.
@@ -194,6 +231,9 @@ extension KillSwitch {
         let new = watch
         self.note(epoch) { $0.watch = new }
         guard watch.isComplete else { return false }
+        // A store that has lost it may have another's kill there: those who acknowledged that do not know of this one.
+        let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch }?.entry.id }
+        guard let kill, try await self.log.entry(epoch)?.id == kill else { return false }
         try await self.complete(epoch, watch)
         return true
     }

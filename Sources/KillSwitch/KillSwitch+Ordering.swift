@@ -43,11 +43,16 @@ extension KillSwitch {
         }
     }
 
-    /// Takes up what an earlier start, or another process on this `state_dir`, could not write: before anything is served.
+    /// Takes up what an earlier start, or another process on this `state_dir`, could not write: before anything is served,
+    /// and now and then, as that process may have died since.
     func takeUpOrders() async throws(StoreError) {
         guard let copy = self.copy else { return }
         for bytes in try await copy.orders() {
             let entry = try KillEntry(decoding: bytes)
+            guard !self.state.withLock({ $0.entries.contains { $0.id == entry.id } }) else {
+                await copy.release(order: entry.id.rawValue)
+                continue
+            }
             let isNew = self.state.withLock { state in
                 guard !state.orders.contains(where: { $0.entry.id == entry.id }) else { return false }
                 state.orders.append(KillOrder(entry: entry, cause: .unreachable))

@@ -99,8 +99,9 @@ extension KillSwitch {
 
     /// - Parameter first: at the start, the log as far as it was read.
     private func pollOnce(startingWith first: [KillEntry] = []) async throws(StoreError) {
-        try await self.join()
+        // Before it joins: others may have waited for it until then and no longer.
         let sentAt = self.timepiece.now.boot
+        try await self.join()
         try await self.restoreWhatIsMissing()
         let known = self.epochs.last
         var entries = first
@@ -109,7 +110,7 @@ extension KillSwitch {
             entries += try await self.log.entries(behind: known.advanced(by: entries.count))
         }
         await self.take(entries, isStart: !first.isEmpty)
-        await self.copyEntries()
+        await self.acknowledge()
         let leaseUntil = sentAt.advanced(by: self.lease - self.lease / 100)
         self.fence.inject(until: leaseUntil)
         let hadLapsed = self.state.withLock { state in
@@ -118,7 +119,8 @@ extension KillSwitch {
             return state.hasComplained
         }
         if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
-        await self.acknowledge()
+        // Last, since its disk is another: neither who waits for this replica nor its lease waits for that.
+        await self.copyEntries()
     }
 
     /// Sees to it that this replica is among those whom a kill waits for: before the read that gives it a lease.

@@ -1,7 +1,7 @@
-internal import Logging
+package import Logging
 internal import Synchronization
 internal import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// A store that holds less than it has held: a failover that lost acknowledged writes, a backup that was put back.
 extension KillSwitch {
@@ -10,36 +10,65 @@ extension KillSwitch {
     /// - Parameter acceptsOlderStore: what the store lacks is written back, instead of refused.
     /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
     func readWholeLog(acceptsOlderStore: Bool) async throws(StoreError) -> [KillEntry] {
-        let copied = try await self.copy?.entries() ?? []
-        let entries = try await self.log.entries(behind: .start)
-        let ids = Set(entries.map(\.id.rawValue))
-        let missing = copied.filter { !ids.contains($0.id) }
-        guard let last = missing.last else { return entries }
-        guard acceptsOlderStore else {
-            let at = try KillEntry(decoding: last.bytes).at.rfc3339
-            self.logger.error(
-                "the store lacks entries of the kill log: start with --accept-older-store to write them back",
-                metadata: ["kill.missing": "\(missing.count)", "error.code": "\(StoreError.Code.outdated.rawValue)"]
-            )
-            throw StoreError(
-                .outdated,
-                "it lacks \(missing.count) entries of the kill log that this host's copy in state_dir has, the last of \(at): it "
-                    + "is older than it was, such as a backup, and what was killed since would live again; martlet serve "
-                    + "--accept-older-store writes them back, and what was killed stays dead"
-            )
-        }
+        let (entries, missing) = try await Self.compare(self.log, with: self.copy)
+        guard !missing.isEmpty else { return entries }
+        guard acceptsOlderStore else { throw try Self.olderStore(missing, self.logger) }
         try await self.writeBack(missing, behind: entries)
         return try await self.log.entries(behind: .start)
+    }
+
+    /// Refuses a store that lacks what this host's copy of its kill log has: to be asked before anything is written to it, or
+    /// taken from what an earlier process has left for it.
+    ///
+    /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
+    package static func expectWhole(
+        _ records: SealedRecords,
+        copy: KeptLog,
+        logger: Logger
+    ) async throws(StoreError) {
+        let missing = try await self.compare(KillLog(records), with: copy).missing
+        if !missing.isEmpty { throw try self.olderStore(missing, logger) }
+    }
+
+    private static func compare(
+        _ log: KillLog,
+        with copy: KeptLog?
+    ) async throws(StoreError) -> (entries: [KillEntry], missing: [KeptEntry]) {
+        // Before the log: what another process writes meanwhile is in the log first.
+        let copied = try await copy?.entries() ?? []
+        let entries = try await log.entries(behind: .start)
+        let ids = Set(entries.map(\.id.rawValue))
+        return (entries, copied.filter { !ids.contains($0.id) })
+    }
+
+    private static func olderStore(_ missing: [KeptEntry], _ logger: Logger) throws(StoreError) -> StoreError {
+        let at = try missing.last.map { kept throws(StoreError) in try KillEntry(decoding: kept.bytes).at.rfc3339 }
+        logger.error(
+            "the store lacks entries of the kill log: start with --accept-older-store to write them back",
+            metadata: ["kill.missing": "\(missing.count)", "error.code": "\(StoreError.Code.outdated.rawValue)"]
+        )
+        return StoreError(
+            .outdated,
+            "it lacks \(missing.count) entries of the kill log that this host's copy in state_dir has, the last of "
+                + "\(at ?? "-"): it is older than it was, such as a backup, and what was killed since would live again; "
+                + "martlet serve --accept-older-store writes them back, and what was killed stays dead"
+        )
     }
 
     /// Where others have written since the store was put back, no revival of before is written back as one: it might lift
     /// what it never knew. What it had lifted is killed again, and may be revived again.
     private func writeBack(_ missing: [KeptEntry], behind entries: [KillEntry]) async throws(StoreError) {
         let numbers = missing.indices.map { UInt64(entries.count + $0 + 1) }
-        let isPlain = entries.isEmpty || missing.map(\.number) == numbers
+        var isPlain = missing.map(\.number) == numbers
+        var last = Epoch(UInt64(entries.count))
         for kept in missing {
             let entry = try KillEntry(decoding: kept.bytes)
-            _ = try await self.log.append(isPlain ? entry : entry.withoutRevival, behind: Epoch(UInt64(entries.count)))
+            if isPlain {
+                isPlain = try await self.log.write(entry, at: last.next)
+                if isPlain { last = last.next }
+            }
+            // Somebody has written meanwhile, or before.
+            if !isPlain { last = try await self.log.append(entry.withoutRevival, behind: last) }
         }
         self.logger.notice(
             "the kill log in the store has what it lacked again",
@@ -84,6 +113,8 @@ extension KillSwitch {
         let message =
             "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
             + "since; no token is used here until a restart with --accept-older-store"
+        self.state.withLock { $0.leaseUntil = .distantPast }
+        self.fence.inject(until: .distantPast)
         if isNew {
             self.logger.critical("\(message)", metadata: ["error.code": "\(StoreError.Code.outdated.rawValue)"])
         }

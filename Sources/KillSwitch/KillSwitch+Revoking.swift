@@ -33,6 +33,7 @@ extension KillSwitch {
             }
             for await _ in self.sweepBell {
                 do throws(StoreError) {
+                    try await self.takeUpOrders()
                     try await self.revoker.sweep(self.epochs)
                     try await self.lookAfterReplicas()
                 } catch {

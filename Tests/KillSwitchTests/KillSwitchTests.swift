@@ -137,6 +137,34 @@ import TokenStorage
         }
     }
 
+    @Test func `given a kill by another that comes between, a revival does not lift it unseen`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.house.run([one, other]) {
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            // Where the revival would have its place another kill stands when it is written.
+            let log = KillLog(self.house.records)
+            let unseen = KillEntry(.kill, self.alice, reason: "again", streams: .abort, at: self.house.clock.wall)
+            self.house.store.beforeWrite(at: .kill(2)) { _ = try? await log.append(unseen, behind: Epoch(1)) }
+            await #expect(throws: KillSwitchError(.killed, "")) {
+                try await one.kills.revive(self.alice, reason: "over")
+            }
+            #expect(one.kills.epochs.isKilled(self.alice))
+            try await one.kills.revive(self.alice, reason: "both are over")
+            #expect(!one.kills.epochs.isKilled(self.alice))
+        }
+    }
+
+    @Test func `given a store that has lost the log's end, nothing is written behind the gap`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+        }
+        let log = KillLog(self.house.records)
+        let entry = KillEntry(.revive, self.alice, reason: "over", streams: .abort, at: self.house.clock.wall)
+        await #expect(throws: StoreError(.unreachable, "")) { _ = try await log.append(entry, behind: Epoch(7)) }
+        #expect(try await log.entries(behind: .start).count == 1)
+    }
+
     @Test func `given what is not killed, a revival is refused`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {

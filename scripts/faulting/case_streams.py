@@ -103,7 +103,7 @@ class Socket:
     """A WebSocket that sends and gets back, until it leaves."""
 
     def __init__(self, port, account):
-        self.address = f"ws://127.0.0.1:{port}/sockets/{account}"
+        self.address = f"ws://127.0.0.1:{port}/sockets/{account}/"
         self.received, self.ended, self.is_whole = 0, None, False
         self.leaving = asyncio.Event()
 

@@ -41,7 +41,7 @@ class Cluster:
             for name in self.accounts)
         if self.sockets:
             routes += "".join(
-                f"\n  - {{ name: {name}-sockets, match: {{ path: /sockets/{name} }}, upstream: \"http://127.0.0.1:{self.sockets}\", account: {name} }}"
+                f"\n  - {{ name: {name}-sockets, match: {{ path: /sockets/{name}/ }}, upstream: \"http://127.0.0.1:{self.sockets}/\", account: {name} }}"
                 for name in self.accounts)
         extras = "\n".join(f"    {extra}" for extra in self.extras)
         return f"""

@@ -74,12 +74,9 @@ extension AdminDesk {
         case .all: return
         case .account(let account):
             // The configured ones at once: a kill must not wait for anything.
-            if self.engine.isConfigured(account) { return }
-            guard await self.engine.status(of: account) != nil else { throw .nothingToKill(scope) }
+            guard await self.engine.mayKnow(account) else { throw .nothingToKill(scope) }
         case .provider(let provider):
-            if self.engine.providerStatuses.contains(where: { $0.provider == provider }) { return }
-            let isKnown = await self.engine.statuses().contains { $0.provider == provider }
-            guard isKnown else { throw .nothingToKill(scope) }
+            guard await self.engine.mayKnow(provider) else { throw .nothingToKill(scope) }
         }
     }
 }

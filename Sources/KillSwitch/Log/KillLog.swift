@@ -33,6 +33,10 @@ package struct KillLog: Sendable {
     /// - Returns: its number.
     /// - Throws: ``StoreError/Code/unreachable`` where it may or may not stand: try again with the same entry and `last`.
     package func append(_ entry: KillEntry, behind last: Epoch) async throws(StoreError) -> Epoch {
+        if last != .start, try await self.entry(last) == nil {
+            // An entry behind a gap is found by nobody.
+            throw StoreError(.unreachable, "the store has lost entries of its kill log, and they are not back yet")
+        }
         var epoch = last.next
         while try await !self.write(entry, at: epoch) { epoch = epoch.next }
         return epoch

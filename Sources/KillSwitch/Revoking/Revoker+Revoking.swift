@@ -50,7 +50,10 @@ extension Revoker {
 
     /// - Returns: when the provider is to be asked again; `nil` when it never is.
     private func revoke(_ key: RecordKey) async throws(StoreError) -> BootInstant? {
-        guard let stored = try await self.revocations.read(key) else { return nil }
+        guard let stored = try await self.revocations.read(key) else {
+            self.sightings.forget(key)
+            return nil
+        }
         var record = stored.record
         let now = self.timepiece.now
         guard let token = record.token, !Self.isGivenUp(record, now: now.wall) else {

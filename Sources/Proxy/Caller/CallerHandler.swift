@@ -306,6 +306,9 @@ extension CallerHandler {
         self.exchange?.fence(streams, killed: killed) ?? FencedExchanges()
     }
 
+    /// As ``Exchange/leaseEnded()``.
+    func leaseEnded() { self.exchange?.leaseEnded() }
+
     /// Ends what has been waited for too long.
     func sweep() {
         guard let exchange = self.exchange else { return }

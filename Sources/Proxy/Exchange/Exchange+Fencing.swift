@@ -32,6 +32,24 @@ extension Exchange {
         return FencedExchanges(closed: carriesDead ? 1 : 0)
     }
 
+    /// No token may leave any more: what the kernel does not have of a head by now must not go out later, when a kill has
+    /// stopped waiting for this process.
+    func leaseEnded() {
+        guard self.sentOrigin != nil, self.upstream != nil, !self.isHeadOut, self.upstream != nil else { return }
+        switch self.machine.fenced(.init(carriesDead: true, mayEnd: false, isKilled: false)) {
+        case .ignore, .drain: return
+        case .answer:
+            self.sever()
+            self.answer(GatewayError(PassError.leaseEnded))
+        case .loseHeldAnswer:
+            self.sever()
+        case .abort:
+            self.record?.error = GatewayError.Code.storeLost.rawValue
+            self.sever()
+            self.abort()
+        }
+    }
+
     /// An upstream connection has its token, or will get it at the tick's end, and that is dead.
     private func carriesDead(_ slot: Int) -> Bool {
         guard self.upstream != nil, let origin = self.sentOrigin else { return false }

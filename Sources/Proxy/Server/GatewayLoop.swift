@@ -71,6 +71,7 @@ final class GatewayLoop {
         self.tick.advance()
         // An exchange that is ended may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
+        if self.gateway.isLeaseOver { self.severUnsent() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
         self.gateway.clearUnused { Set(self.callers.compactMap(\.slotInUse)) }
@@ -245,6 +246,12 @@ extension GatewayLoop {
     }
 
     func inject(until end: BootInstant) { self.gateway.leaseEnd = end }
+
+    /// Each sweep while there is no lease: a sweep's time is far less than others wait beyond its end.
+    private func severUnsent() {
+        for caller in Array(self.callers) { caller.leaseEnded() }
+        for pool in self.pools { pool.severUnsent() }
+    }
 }
 
 // MARK: - Callers

@@ -38,6 +38,19 @@ extension RefreshEngine {
 
     private static let mostReadsAtOnce = 16
 
+    /// Whether there is an account of that name here or in the store, or the store does not say.
+    package func mayKnow(_ account: AccountID) async -> Bool {
+        if self.isConfigured(account) { return true }
+        return if case .success(nil) = await self.read(account) { false } else { true }
+    }
+
+    /// Whether there is a provider of that name here or in the store, or the store does not say.
+    package func mayKnow(_ provider: ProviderID) async -> Bool {
+        if self.providerStatuses.contains(where: { $0.provider == provider }) { return true }
+        do throws(StoreError) { _ = try await self.vault.accounts() } catch { return true }
+        return await self.statuses().contains { $0.provider == provider }
+    }
+
     /// Refreshes now, also a valid token and also during a backoff, but neither a dead grant nor more often than an
     /// account may be. Comes back when that was tried, or after the longest wait.
     ///
@@ -78,7 +91,7 @@ extension RefreshEngine {
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
             var old = entry?.record
-            if epochs.verdict(on: old, of: account, at: plan.provider) == .dead { old?.rememberKilled() }
+            if epochs.verdict(on: old, of: account, at: plan.provider) != .live { old?.rememberKilled() }
             if let old {
                 guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
                     throw .killedToken(account)
@@ -135,7 +148,9 @@ extension RefreshEngine {
     /// - Returns: what became of each token; empty where there were none.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         guard self.plan(of: account) != nil else { throw .notConfigured(account) }
-        // First for all replicas: none of them uses the tokens any more when they are revoked.
+        // What the sweep may take away in the meantime is answered for here too.
+        let before = try? await self.read(account).get()?.record
+        // First for all replicas: each stops using the tokens when it hears of this.
         do throws(StoreError) {
             try await self.kills.changed(account, grant: nil)
         } catch {
@@ -146,7 +161,9 @@ extension RefreshEngine {
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
         let rewrite = try await self.rewrite(account) { entry, plan in
-            guard let record = entry?.record, let tokens = record.tokens else { return nil }
+            guard let record = entry?.record else { return nil }
+            let isSwept = record.tokens == nil && record.mark == before?.mark
+            guard let tokens = isSwept ? before?.tokens : record.tokens else { return nil }
             if revoked.insert(record.mark).inserted {
                 outcomes += await self.revoke(tokens, of: record, plan)
             }

@@ -1,4 +1,6 @@
 internal import Logging
+internal import OAuth
+internal import ProviderClient
 internal import Synchronization
 package import TokenModel
 package import TokenStorage
@@ -51,9 +53,7 @@ extension RefreshEngine {
     /// what it found no place for must not live on at the provider.
     func lookForKill(after outcome: FlightOutcome, _ plan: AccountPlan) async {
         if let dropped = outcome.droppedRecord {
-            // What an import has replaced, though, is dropped and not revoked.
-            _ = try? await self.kills.read()
-            return await self.kills.takeAway(dropped, of: plan.account)
+            return await self.revokeIfDead(dropped, outcome, plan)
         }
         guard case .committed = outcome.result, let record = outcome.sight?.entry?.record,
             let epochs = try? await self.kills.read(),
@@ -64,6 +64,25 @@ extension RefreshEngine {
             metadata: [LogField.account: "\(plan.account)"]
         )
         self.kills.storedDead()
+    }
+}
+
+extension RefreshEngine {
+    /// What an import has replaced is dropped and not revoked; what a kill or a removal covers is.
+    private func revokeIfDead(_ dropped: AccountRecord, _ outcome: FlightOutcome, _ plan: AccountPlan) async {
+        do throws(StoreError) {
+            _ = try await self.kills.read()
+            return await self.kills.takeAway(dropped, of: plan.account)
+        } catch {
+            // Nobody can say whether it was killed; it was, or was removed, where nothing took its place.
+            guard outcome.sight?.entry?.record.tokens == nil else { return }
+        }
+        if let token = outcome.dropped?.refreshToken ?? outcome.droppedRefreshToken {
+            _ = await plan.endpoint.revoke(token, kind: .refreshToken)
+        }
+        if let token = outcome.dropped?.accessToken {
+            _ = await plan.endpoint.revoke(token, kind: .accessToken)
+        }
     }
 }
 

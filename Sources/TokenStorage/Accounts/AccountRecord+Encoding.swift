@@ -6,7 +6,8 @@ extension AccountRecord {
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        let writer = FieldWriter(format: Self.format)
+        // As before where it can be: a replica that is not yet replaced reads it too.
+        let writer = FieldWriter(format: self.killed.isEmpty ? 1 : Self.format)
         writer.write(self.grant.rawValue)
         writer.write(self.generation.rawValue)
         writer.write(self.tokens) { $0.write(to: writer) }
@@ -27,7 +28,7 @@ extension AccountRecord {
             writer.write(trouble.reason)
         }
         writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
-        writer.write(self.killed) { writer.write($0.rawValue) }
+        if !self.killed.isEmpty { writer.write(self.killed) { writer.write($0.rawValue) } }
         return writer.finish()
     }
 

@@ -33,6 +33,19 @@ enum Assembly {
         StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
         let store = try await Self.openStore(settings.store, metrics, logger: logger)
+        // The memory store's next start has no other.
+        let copy = KeptLog(
+            in: settings.stateDirectory,
+            of: settings.store.isDurable ? store.opened.storeID.rawValue : "memory"
+        )
+        if settings.store.isDurable, !acceptsOlderStore {
+            do throws(StoreError) {
+                try await KillSwitch.expectWhole(store.opened.records, copy: copy, logger: logger)
+            } catch {
+                await store.close()
+                throw CommandFailure(error, store: "of this gateway")
+            }
+        }
         let name = settings.replica.name ?? HostName.text
         let audit = AuditTrail(store.opened.records, boot: boot, replica: name, logger: logger)
         let takeover = claim == .successor ? try await Self.announceTakeover(in: audit) : nil
@@ -48,6 +61,7 @@ enum Assembly {
                 metrics,
                 audit: audit,
                 ports: claim,
+                copy: copy,
                 acceptsOlderStore: acceptsOlderStore,
                 boot: boot,
                 register: register,
@@ -73,6 +87,7 @@ enum Assembly {
         _ metrics: ProgramMetrics,
         audit: AuditTrail,
         ports claim: PortClaim,
+        copy: KeptLog,
         acceptsOlderStore: Bool,
         boot: BootID,
         register: BootRegister?,
@@ -102,11 +117,7 @@ enum Assembly {
             name: settings.replica.name ?? HostName.text,
             lease: settings.replica.lease,
             witness: register,
-            // The memory store's next start has no other.
-            copy: KeptLog(
-                in: settings.stateDirectory,
-                of: settings.store.isDurable ? store.opened.storeID.rawValue : "memory"
-            ),
+            copy: copy,
             logger: logger,
             fence: fence,
             endpoint: { current.current.endpoint(of: $0) }

@@ -219,6 +219,7 @@ final class WilfulTokenStore: TokenStore {
         var mute: RecordKey?
         var spoiled: RecordKey?
         var losesAnswer = false
+        var beforeWrite: (key: RecordKey, body: @Sendable () async -> Void)?
         var afterWrite: (key: RecordKey, body: @Sendable () async -> Void)?
     }
 
@@ -230,6 +231,11 @@ final class WilfulTokenStore: TokenStore {
     func lose(_ key: RecordKey) async throws {
         guard let stored = try await self.store.read(key) else { return }
         try await self.store.remove(key, expecting: stored.version)
+    }
+
+    /// Calls `body` once, before something is written there next.
+    func beforeWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
+        self.state.withLock { $0.beforeWrite = (key, body) }
     }
 
     /// Calls `body` once, when the next write there stands, and before its writer hears of that.
@@ -263,6 +269,10 @@ final class WilfulTokenStore: TokenStore {
     ) async throws(StoreError) {
         try self.check(writes: true)
         if self.state.withLock({ $0.mute == key }) { throw StoreError(.unwritable, "nobody writes here") }
+        let before = self.state.withLock { state in
+            state.beforeWrite?.key == key ? state.beforeWrite.take()?.body : nil
+        }
+        await before?()
         try await self.store.write(value, at: key, as: version, expecting: expecting)
         let after = self.state.withLock { state in
             state.afterWrite?.key == key ? state.afterWrite.take()?.body : nil

@@ -68,7 +68,7 @@ import TokenStorage
             let status = await replica.engine.status(of: alice)
             #expect(status?.state == .empty)
             #expect(status?.lastError == "tokens_killed")
-            try await replica.engine.importTokens(Secret("rt-new"), for: alice)
+            try await replica.engine.importTokens(Secret("rt-5"), for: alice)
             #expect(await replica.ask().value.generation == Generation(1))
             #expect(self.house.kills.changed == [alice])
         }

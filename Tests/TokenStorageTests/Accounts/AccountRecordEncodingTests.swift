@@ -92,11 +92,11 @@ struct AccountRecordEncodingTests {
 
     @Test func `a layout of a newer Martlet is named`() {
         var bytes = AccountRecord.sample().encoded().copied()
-        bytes[0] = 2
+        bytes[0] = 3
 
         let error = #expect(throws: StoreError(.unreadable, "")) { try AccountRecord(decoding: Secret(bytes)) }
 
-        #expect(error?.message.contains("layout 2") == true)
+        #expect(error?.message.contains("layout 3") == true)
     }
 
     @Test func `a list that says it is longer than its bytes is refused before it is made room for`() throws {
