@@ -66,13 +66,16 @@ def parse():
     return options
 
 
-def call(command, place, limit=None):
+def call(command, place):
     """Gives way to everything else on the machine, and takes one core."""
-    try:
-        return subprocess.run(command, cwd=place, timeout=limit, text=True, errors="replace", stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, preexec_fn=lambda: os.nice(15)).stdout
-    except subprocess.TimeoutExpired as late:
-        return (late.stdout or b"").decode(errors="replace")
+    return subprocess.run(command, cwd=place, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          preexec_fn=lambda: os.nice(15))
+
+
+def clear(place):
+    """Of an earlier run: its checker must not pass for this one's, nor its trail."""
+    for left in (*place.glob("pan*"), *place.glob("*.trail")):
+        left.unlink()
 
 
 def build(run, place):
@@ -80,13 +83,13 @@ def build(run, place):
     model = place / MODEL.name
     model.write_text(MODEL.read_text())
     told = call(["spin", "-a", *(f"-D{define}" for define in (*sizes, *run.defines)), model.name], place)
-    if not (place / "pan.c").exists():
-        raise Failed(f"spin does not take the model: {told.strip()}")
+    if told.returncode or not (place / "pan.c").exists():
+        raise Failed(f"spin does not take the model: {told.stdout.strip()}")
     # A mutant is searched by breadth, so that the first story is the shortest.
     search = ["-DBITSTATE"] if run.is_bitstate else ["-DBFS"] if run.breaks else ["-DMEMLIM=8000"]
     told = call(["gcc", "-O3", "-w", "-DSAFETY", *search, "-o", "pan", "pan.c"], place)
-    if not (place / "pan").exists():
-        raise Failed(f"gcc does not take the checker: {told.strip()}")
+    if told.returncode:
+        raise Failed(f"gcc does not take the checker: {told.stdout.strip()}")
 
 
 def search(run, place):
@@ -95,16 +98,17 @@ def search(run, place):
     if run.is_bitstate:
         # The checker ends by itself after a minute, and says what it has seen.
         arguments += ["-w32", "-Q1"]
-    output = call(["./pan", *arguments], place)
+    checker = call(["./pan", *arguments], place)
+    output = checker.stdout
     (place / "pan.out").write_text(output)
     seconds = time.monotonic() - started
     found = re.search(r"depth reached (\d+), errors: (\d+)\s+(\S+) states, stored", output)
-    if not found:
+    if checker.returncode < 0 or not found:
         raise Failed(f"the checker did not end: {output.strip()[-300:]}")
     depth, errors, states = int(found[1]), int(found[2]), int(float(found[3]))
     story = []
     if errors:
-        story = tell(call(["./pan", "-S"], place))
+        story = tell(call(["./pan", "-S"], place).stdout)
         if not story:
             raise Failed(f"an error without a story: {output.strip()[:300]}")
         kind = "error"
@@ -126,6 +130,7 @@ def tell(replay):
 
 def attempt(run, place):
     place.mkdir(parents=True, exist_ok=True)
+    clear(place)
     say(f"{run.name}: {run.says}")
     try:
         build(run, place)

@@ -31,6 +31,15 @@ class Page:
         """A complaint with all of these in it is none."""
         self.expected.append(words)
 
+    def hear_out(self, word, seconds=SECONDS):
+        """Waits for the complaint with this word that was called for, and forgets it; says how many there were."""
+        deadline = time.monotonic() + seconds
+        while not (found := [one for one in self.heard if word in one]) and time.monotonic() < deadline:
+            self.evaluate("new Promise(done => setTimeout(done, 50))")
+        if found:
+            self.heard.remove(found[-1])
+        return len(found)
+
     @property
     def problems(self):
         return [one for one in self.heard if not any(all(word in one for word in words) for words in self.expected)]

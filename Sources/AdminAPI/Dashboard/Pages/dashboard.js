@@ -3,6 +3,7 @@
 const POLL = 2000;          // between two looks
 const POLL_KILL = 400;      // while a kill is pending, or tokens wait to be revoked
 const PATIENCE = 8000;      // for one answer
+const STALE = 8000;         // what is older is not vouched for
 const ROWS = 200;           // accounts shown at once
 const RECORDS = 40;         // of the audit log; a change has two of them
 
@@ -13,8 +14,10 @@ let skew = 0;               // the gateway's clock is ahead of ours by so much
 let polling = 0;            // the timer, or that a look is under way
 let outages = 0;            // looks in a row without an answer
 let chosenState = null;     // only accounts in it are shown
-let listed = { held: null, at: 0 }; // when all kills were read, and what was killed then
 let reviving = null;
+let told = { at: 0 };       // the status that stands on the page
+let flaw = null;            // why what was said could not be shown
+let title = "";             // of the page while it is live
 
 const now = () => Date.now() + skew;
 const $ = id => document.getElementById(id);
@@ -31,12 +34,19 @@ class Refusal extends Error {
   }
 }
 
+/// It was heard, and may have been obeyed: the answer came without its end.
+class CutAnswer extends Error {}
+
+/// What may have become of an order whose answer says nothing.
+const lostAnswer = error => `${error instanceof CutAnswer ? "The answer was cut." : "No answer came."} It may have been done`;
+
 async function ask(method, path, body, patience = PATIENCE) {
   const headers = { "Martlet-Session": localStorage.getItem(KEY) ?? "" };
   if (body !== undefined && !(body instanceof URLSearchParams)) body = JSON.stringify(body);
   const answer = await fetch(path, { method, headers, body, cache: "no-store", signal: AbortSignal.timeout(patience) });
   const content = await answer.json().catch(() => null);
-  if (!answer.ok || !content) throw new Refusal(answer.status, content);
+  if (answer.status >= 400) throw new Refusal(answer.status, content);
+  if (!content) throw new CutAnswer("the answer was cut");
   return content;
 }
 
@@ -103,16 +113,30 @@ async function look() {
       }),
       learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
     ]);
-    await learn("kills", readKills);
-    await learn("audit", readAudit);
+    // After the status, so that no report is older than what is killed; and not behind an outage, which would show late.
+    if (!known.status.fault) {
+      await Promise.all([
+        learn("kills", async () => (await ask("GET", "/v1/kills")).kills),
+        learn("audit", readAudit),
+      ]);
+    }
     outages = known.status.fault && !(known.status.fault instanceof Refusal) ? outages + 1 : 0;
   } catch {
     if (polling === -1) showSignIn("Your session has ended. Sign in again.");
     return;
   }
   if (polling !== -1) return; // Signed out meanwhile.
-  show();
-  polling = document.hidden ? 0 : setTimeout(look, outages ? Math.min(outages * 1000, 5000) : Math.max(isHot() ? POLL_KILL : POLL, 2 * (Date.now() - begun)));
+  let pause = POLL;
+  try {
+    flaw = null;
+    show();
+    if (isHot()) pause = POLL_KILL;
+  } catch (error) {
+    flaw = error;
+    console.error(error);
+    vouch();
+  }
+  polling = document.hidden ? 0 : setTimeout(look, outages ? Math.min(outages * 1000, 5000) : Math.max(pause, 2 * (Date.now() - begun)));
 }
 
 /// Keeps what was known before where nothing new can be had; throws where the session has ended.
@@ -125,17 +149,6 @@ async function learn(name, read) {
   }
 }
 
-/// All kills now and then, and when something was killed or revived; else only those that go on.
-async function readKills() {
-  const held = JSON.stringify(known.status.data?.killed);
-  if (!known.kills.data || held !== listed.held || Date.now() - listed.at > 30_000) {
-    const { kills } = await ask("GET", "/v1/kills");
-    listed = { held, at: Date.now() };
-    return kills;
-  }
-  return Promise.all(known.kills.data.map(kill => isOpen(kill) ? ask("GET", `/v1/kills/${encodeURIComponent(kill.id)}`) : kill));
-}
-
 /// The last records, where there are others than before.
 async function readAudit() {
   const { last } = await ask("GET", `/v1/audit?after=${Number.MAX_SAFE_INTEGER}&limit=1`);
@@ -145,7 +158,7 @@ async function readAudit() {
 }
 
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
-const isHot = () => !known.kills.fault && (known.kills.data ?? []).some(isOpen);
+const isHot = () => !known.status.fault && !known.kills.fault && (known.kills.data ?? []).some(isOpen);
 
 /// At once, whatever was planned.
 function lookSoon() {
@@ -153,6 +166,7 @@ function lookSoon() {
 }
 
 document.addEventListener("visibilitychange", () => {
+  tick();
   if (!document.hidden && !board.hidden && polling !== -1) look();
 });
 
@@ -265,49 +279,53 @@ function countDown(element) {
 /// Four times a second: ages and countdowns. What is not known any more does not go on.
 function tick() {
   if (board.hidden) return;
+  vouch();
   for (const element of board.querySelectorAll("[data-until]")) if (!element.closest(".is-stale")) countDown(element);
-  const { data, at, fault } = known.status;
-  const isLost = Boolean(fault);
-  board.classList.toggle("is-lost", isLost);
-  if (isLost && data) {
-    put($("freshness-text"), `${lengthText(Date.now() - at)} old`);
-  } else if (at) {
-    put($("freshness-text"), Date.now() - at > 4 * POLL ? `Read ${lengthText(Date.now() - at)} ago` : "Live");
-  }
-  if (!isLost && data) showLease(data);
+  if (told.data) showLease(told);
 }
 setInterval(tick, 250);
+
+/// Greys what is old, and says why. In a tab that nobody sees, and while an answer is waited for, nothing else would.
+function vouch() {
+  const age = Date.now() - told.at;
+  const isLost = Boolean(known.status.fault ?? flaw), isStale = isLost || Boolean(told.at && age > STALE);
+  showOutage();
+  for (const section of document.querySelectorAll("[data-source]")) {
+    section.classList.toggle("is-stale", isStale || Boolean(known[section.dataset.source].fault));
+  }
+  $("verdict").classList.toggle("is-stale", isStale);
+  board.classList.toggle("is-lost", isStale);
+  if (!told.at) return;
+  put($("freshness-text"), isStale ? `${lengthText(age)} old` : "Live");
+  const live = isStale ? `Not live: ${title}` : title;
+  if (document.title !== live) document.title = live;
+}
 
 // MARK: Showing all of it
 
 function show() {
-  showOutage();
-  for (const section of document.querySelectorAll("[data-source]")) {
-    section.classList.toggle("is-stale", Boolean(known[section.dataset.source].fault ?? known.status.fault));
-  }
   // What can't be vouched for stays as it was.
-  if (known.status.fault) return;
-  showVerdict();
-  showKills();
-  showAccounts();
-  showReplicas();
-  showProviders();
-  showGateway();
-  showChanges();
-  showSwitch();
+  if (!known.status.fault) {
+    showVerdict();
+    showKills();
+    showAccounts();
+    showReplicas();
+    showProviders();
+    showGateway();
+    showChanges();
+    showSwitch();
+    told = known.status;
+  }
   tick();
 }
 
 function showOutage() {
-  const { fault, data, at } = known.status;
-  const outage = $("outage");
-  const text = !fault ? ""
-    : fault instanceof Refusal ? `The gateway refuses to say how it is. ${sentence(fault.message)}`
-    : data ? `The gateway can’t be reached. What stands here is of ${clockText(at)} and may be wrong by now.`
-    : "The gateway can’t be reached.";
-  put(outage, text);
-  outage.hidden = !fault;
-  $("verdict").classList.toggle("is-stale", Boolean(fault));
+  const { fault } = known.status;
+  const why = fault instanceof Refusal ? `The gateway refuses to say how it is. ${sentence(fault.message)}`
+    : fault ? "The gateway can’t be reached."
+    : flaw ? "This page can’t show what the gateway has answered." : "";
+  put($("outage"), why && told.at ? `${why} What stands here is of ${clockText(told.at)} and may be wrong by now.` : why);
+  $("outage").hidden = !why;
 }
 
 /// Where somebody's change shows, for eyes and screen readers.
@@ -329,6 +347,9 @@ function showVerdict() {
   const { status, kills } = { status: known.status.data, kills: known.kills.data ?? [] };
   const pending = kills.filter(kill => kill.state === "pending");
   const held = status.killed.map(scopeText);
+  // Only what a report says of the last kill of each scope, read with this look.
+  const last = scope => kills.find(kill => keyOf(kill.scope) === keyOf(scope));
+  const isComplete = !known.kills.fault && status.killed.every(scope => last(scope)?.state === "complete");
   // Those that the store has not taken are pending, also while there is no report of them.
   const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
   const troubled = status.accounts.filter(account => ["warn", "bad"].includes(STATES[account.state])).length;
@@ -337,11 +358,13 @@ function showVerdict() {
     const missing = pending.flatMap(kill => kill.replicas.filter(one => one.state === "pending").map(one => one.name));
     kind = "pending";
     text = `The kill of ${[...going].join(", ")} is pending`;
-    note = missing.length ? `Not every replica has stopped: ${missing.join(", ")} may still send these tokens.` : "Not every replica has stopped yet.";
+    note = known.kills.fault ? "The report can’t be read just now: a replica that has not stopped may still send these tokens." : missing.length ? `Not every replica has stopped: ${missing.join(", ")} may still send these tokens.` : "Not every replica has stopped yet.";
   } else if (held.length) {
-    kind = "killed";
+    kind = isComplete ? "killed" : "pending";
     text = held.length > 3 ? `${held.length} scopes are killed` : `${sentence(held.join(", ")).slice(0, -1)} ${held.length > 1 ? "are" : "is"} killed`;
-    note = known.kills.fault ? "The report can’t be read just now." : "Complete: no replica sends these tokens.";
+    note = isComplete ? "Complete: no replica sends these tokens."
+      : held.length > 1 ? "Not all their reports can be read yet: a replica may still send these tokens."
+      : "Its report can’t be read yet: a replica may still send these tokens.";
   } else if (!status.ready) {
     kind = "bad";
     text = "This gateway serves nobody";
@@ -351,7 +374,7 @@ function showVerdict() {
   put($("verdict-text"), text);
   put($("verdict-note"), note);
   announce(`${text}. ${note}`);
-  document.title = `${going.size ? "Pending: " : held.length ? "Killed: " : ""}${held.length ? held.join(", ") + " · " : ""}Martlet ${status.replica.name}`;
+  title = `${going.size ? "Pending: " : held.length ? "Killed: " : ""}${held.length ? held.join(", ") + " · " : ""}Martlet ${status.replica.name}`;
 }
 
 function showKills() {
@@ -373,10 +396,10 @@ function showKills() {
 }
 
 function fillKill(card, { kill, holds }) {
-  const isPending = kill.state === "pending";
+  const isPending = kill.state === "pending", isComplete = kill.state === "complete" && !known.kills.fault;
   card.classList.toggle("pending", isPending);
   put(slot(card, "scope"), sentence(scopeText(kill.scope)).slice(0, -1));
-  pill(slot(card, "state"), kill.state);
+  pill(slot(card, "state"), isPending || isComplete ? kill.state : undefined);
   const revive = slot(card, "revive");
   revive.hidden = !holds;
   revive.onclick = () => openRevival(kill.scope);
@@ -384,7 +407,7 @@ function fillKill(card, { kill, holds }) {
   card.querySelector(".card-body").hidden = !kill.id;
   put(slot(card, "promise"), isPending
     ? UNKEPT[kill.store] ?? UNKEPT.reachable
-    : kill.id ? "No replica sends any of these tokens, and none ever will." : "Its report can’t be read just now.");
+    : isComplete ? "No replica sends any of these tokens, and none ever will." : "Its report can’t be read just now.");
   if (!kill.id) return put(slot(card, "facts"), "");
   put(slot(card, "facts"), factsOf(kill));
   list(slot(card, "replicas"), kill.replicas, "witness", (one, index) => `${one.name} ${index}`, (line, one) => {
@@ -506,13 +529,15 @@ function showReplicas() {
   });
 }
 
-/// Only the replica that answers knows how much of its own lease is left.
-function showLease(status) {
+/// Only the replica that answers knows how much of its own lease is left; that it has none only it can say.
+function showLease({ data, at }) {
   const row = $("replica-list").querySelector(".is-this");
   if (!row) return;
-  const left = status.replica.lease_until ? Date.parse(status.replica.lease_until) - now() : 0;
-  put(slot(row, "detail"), left > 0 ? `Lease ends in ${lengthText(left)} unless renewed` : "Its lease has lapsed: it sends no token");
-  slot(row, "gauge").style.transform = `scaleX(${Math.min(1, Math.max(0, left / Number(row.dataset.lease)))})`;
+  const until = data.replica.lease_until, left = until ? Date.parse(until) - now() : 0;
+  const isOld = known.status.fault || flaw || Date.now() - at > STALE || (until && left <= 0);
+  put(slot(row, "detail"), isOld ? `Not heard since ${clockText(at)}`
+    : until ? `Lease ends in ${lengthText(left)} unless renewed` : "Its lease has lapsed: it sends no token");
+  slot(row, "gauge").style.transform = `scaleX(${isOld ? 0 : Math.min(1, Math.max(0, left / Number(row.dataset.lease)))})`;
 }
 
 function showProviders() {
@@ -542,6 +567,16 @@ function showGateway() {
   });
 }
 
+const ONCE_PENDING = "was pending";
+
+/// A record is never changed: how a kill that was pending stands now, its report says.
+function outcomeOf({ outcome, detail }) {
+  if (outcome !== "pending") return outcome;
+  const id = /^kill ([^\s,]+)/.exec(detail ?? "")?.[1];
+  const kill = known.kills.fault ? null : known.kills.data?.find(kill => kill.id === id);
+  return kill?.state ?? ONCE_PENDING;
+}
+
 function showChanges() {
   const { data, fault } = known.audit;
   put($("changes-list").parentElement.querySelector(".source-fault"), fault && !known.status.fault ? sentence(fault.message) : "");
@@ -551,10 +586,10 @@ function showChanges() {
   $("changes-list").closest("section").hidden = !begun.length && !fault;
   list($("changes-list"), begun, "change", record => String(record.number), (row, record) => {
     const end = ends.get(record.number) ?? record;
-    const word = end.unreadable ? "unreadable" : end.outcome ?? "no outcome yet";
+    const word = end.unreadable ? "unreadable" : outcomeOf(end) ?? "no outcome yet";
     put(slot(row, "deed"), record.unreadable ? `Record ${record.number} does not open` : sentence(DEEDS[record.action] ?? spoken(record.action)).slice(0, -1));
     put(slot(row, "scope"), record.scope ? scopeText(record.scope) : "");
-    pill(slot(row, "outcome"), word === "done" ? "complete" : STATES[word] ? word : "refused", spoken(word));
+    pill(slot(row, "outcome"), word === "done" ? "complete" : word === ONCE_PENDING ? undefined : STATES[word] ? word : "refused", spoken(word));
     put(slot(row, "reason"), [record.reason ? `“${record.reason}”` : "", end.detail ?? ""].filter(Boolean).join(" · "));
     put(slot(row, "from"), record.unreadable ? "" : `${agoText(record.time)} · ${record.from ?? record.actor} · ${record.replica}`);
   });
@@ -609,24 +644,32 @@ killForm.addEventListener("submit", async event => {
     put($("kill-fault"), missing[1]);
     return $(missing[0]).focus();
   }
+  put($("kill-fault"), "");
   $("kill-button").disabled = true;
   try {
     const kill = await ask("POST", "/v1/kill", { scope, reason, wait: "0s", streams: killForm.elements.streams.value }, 30_000);
     killForm.reset();
     $("scope-name").placeholder = "";
     known.kills.data = [kill, ...(known.kills.data ?? []).filter(one => one.id !== kill.id)];
-    listed.at = 0;
+    if (kill.audited === false) tellUnrecorded(kill);
     goToVerdict();
   } catch (error) {
     put($("kill-fault"), error instanceof Refusal
       ? `Not killed. ${sentence(error.message)}`
-      : "No answer came. The kill may stand or not: see whether it is listed, and give it again if it is not.");
+      : `${lostAnswer(error)}: see the kills above, and give it again if it is not there.`);
   } finally {
     $("kill-button").disabled = false;
-    showSwitch();
     lookSoon();
+    showSwitch();
   }
 });
+
+/// Stays until the page is loaded anew: nothing else will ever say who killed.
+function tellUnrecorded(kill) {
+  const text = `The kill of ${scopeText(kill.scope)} at ${dateText(kill.started_at)} is not in the audit log, which could not be written: keep a note of it.`;
+  put($("unrecorded"), [$("unrecorded").textContent, text].filter(Boolean).join(" "));
+  $("unrecorded").hidden = false;
+}
 
 // MARK: Reviving
 
@@ -653,7 +696,7 @@ $("revival-form").addEventListener("submit", async event => {
     await ask("POST", "/v1/revive", { scope: reviving, reason }, 30_000);
     $("revival").close();
   } catch (error) {
-    put($("revival-fault"), error instanceof Refusal ? `Not revived. ${sentence(error.message)}` : "No answer came. See whether it is still killed.");
+    put($("revival-fault"), error instanceof Refusal ? `Not revived. ${sentence(error.message)}` : `${lostAnswer(error)}: see whether it is still killed.`);
   } finally {
     $("revival-button").disabled = false;
     lookSoon();
