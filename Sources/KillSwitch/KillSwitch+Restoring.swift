@@ -1,7 +1,7 @@
 internal import Logging
 internal import Synchronization
-internal import TokenModel
-internal import TokenStorage
+package import TokenModel
+package import TokenStorage
 
 /// A store that holds less than it has held: a failover that lost acknowledged writes, a backup that was put back.
 extension KillSwitch {
@@ -10,10 +10,8 @@ extension KillSwitch {
     /// - Parameter acceptsOlderStore: what the store lacks is written back, instead of refused.
     /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
     func readWholeLog(acceptsOlderStore: Bool) async throws(StoreError) -> [KillEntry] {
-        let copied = try await self.copy?.entries() ?? []
         let entries = try await self.log.entries(behind: .start)
-        let ids = Set(entries.map(\.id.rawValue))
-        let missing = copied.filter { !ids.contains($0.id) }
+        let missing = try await self.missing(in: entries)
         guard let last = missing.last else { return entries }
         guard acceptsOlderStore else {
             let at = try KillEntry(decoding: last.bytes).at.rfc3339
@@ -30,6 +28,20 @@ extension KillSwitch {
         }
         try await self.writeBack(missing, behind: entries)
         return try await self.log.entries(behind: .start)
+    }
+
+    /// What the store lacks of what this host's copy has, to be told before ``start(acceptsOlderStore:)`` writes it back.
+    ///
+    /// - Returns: how many entries, and the epoch that the last of them had; `nil` where it lacks none.
+    package func missingInStore() async throws(StoreError) -> (count: Int, last: Epoch)? {
+        let missing = try await self.missing(in: try await self.log.entries(behind: .start))
+        return missing.last.map { (missing.count, Epoch($0.number)) }
+    }
+
+    private func missing(in entries: [KillEntry]) async throws(StoreError) -> [KeptEntry] {
+        let copied = try await self.copy?.entries() ?? []
+        let ids = Set(entries.map(\.id.rawValue))
+        return copied.filter { !ids.contains($0.id) }
     }
 
     /// Where others have written since the store was put back, no revival of before is written back as one: it might lift
