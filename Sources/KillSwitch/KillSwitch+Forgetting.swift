@@ -1,26 +1,53 @@
 internal import Logging
 internal import Synchronization
-internal import TokenModel
+package import TokenModel
 internal import TokenStorage
 
 /// Replicas that nobody is to wait for any more, in two steps: one is marked as expelled, and when it can't have put a token
 /// into a request since without having seen that, its record goes.
 extension KillSwitch {
-    /// Expels the replica that is called `name`, by its name, its boot or the beginning of its boot.
+    /// A replica that may be forgotten.
+    package struct KnownReplica: Sendable {
+        package let id: ReplicaID
+        /// As the list has it; what there is of one whose record does not open.
+        package let name: String
+        /// The same.
+        package let boot: String
+        /// `nil` where nobody can read its record.
+        let entry: ReplicaVault.Entry?
+    }
+
+    /// The replica that is called `name`: by its name, its boot or the beginning of its boot.
+    package func replica(called name: String) async throws(KillSwitchError) -> KnownReplica {
+        let listing = try await self.replicaListing()
+        let id = try self.replica(called: name, in: listing)
+        let entry = listing.entries.first { $0.id == id }
+        return KnownReplica(
+            id: id,
+            name: entry?.record.name ?? id.unreadableName,
+            boot: entry?.record.boot.rawValue ?? id.rawValue,
+            entry: entry
+        )
+    }
+
+    /// The same as ``replica(called:)``, and forgetting it, at once.
+    package func forget(_ name: String) async throws(KillSwitchError) -> ReplicaExpulsion {
+        try await self.forget(try await self.replica(called: name))
+    }
+
+    /// Expels a replica.
     ///
     /// Where it lives it finds that out by its next poll, stops, and joins anew. Where nobody can read its record it is
     /// forgotten like one with the longest lease there may be.
-    package func forget(_ name: String) async throws(KillSwitchError) -> ReplicaExpulsion {
-        let listing = try await self.replicaListing()
-        let id = try self.replica(called: name, in: listing)
+    package func forget(_ replica: KnownReplica) async throws(KillSwitchError) -> ReplicaExpulsion {
         do throws(StoreError) {
-            let known = listing.entries.first { $0.id == id }
-            if let known, try await self.withoutDead(known) == nil {
-                return ReplicaExpulsion(id: id, name: known.record.name, until: nil)
+            let id = replica.id
+            if let known = replica.entry, try await self.withoutDead(known) == nil {
+                return ReplicaExpulsion(id: id, name: replica.name, until: nil)
             }
             let now = self.timepiece.now
             guard let entry = try await self.replicas.expel(id, longestLease: Self.longestLease, at: now.wall) else {
-                return ReplicaExpulsion(id: id, name: known?.record.name ?? name, until: nil)
+                return ReplicaExpulsion(id: id, name: replica.name, until: nil)
             }
             self.logger.notice(
                 "a replica is expelled",

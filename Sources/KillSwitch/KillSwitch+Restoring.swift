@@ -1,6 +1,6 @@
 package import Logging
 internal import Synchronization
-internal import TokenModel
+package import TokenModel
 package import TokenStorage
 
 /// A store that holds less than it has held: a failover that lost acknowledged writes, a backup that was put back.
@@ -53,6 +53,14 @@ extension KillSwitch {
                 + "\(at ?? "-"): it is older than it was, such as a backup, and what was killed since would live again; "
                 + "martlet serve --accept-older-store writes them back, and what was killed stays dead"
         )
+    }
+
+    /// What the store lacks of what this host's copy has, to be told before ``start(acceptsOlderStore:)`` writes it back.
+    ///
+    /// - Returns: how many entries, and the epoch that the last of them had; `nil` where it lacks none.
+    package func missingInStore() async throws(StoreError) -> (count: Int, last: Epoch)? {
+        let missing = try await Self.compare(self.log, with: self.copy).missing
+        return missing.last.map { (missing.count, Epoch($0.number)) }
     }
 
     /// Where others have written since the store was put back, no revival of before is written back as one: it might lift

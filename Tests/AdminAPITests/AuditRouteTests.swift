@@ -48,6 +48,17 @@ internal import TokenStorage
         }
     }
 
+    /// A replica of another host, which nobody hears of any more.
+    private static func loseReplica(to admin: AdminFixture) async throws -> ReplicaVault.Entry {
+        let record = ReplicaRecord(
+            boot: .random(),
+            name: "lost",
+            lease: .seconds(10),
+            joinedAt: Timepiece.system.now.wall
+        )
+        return try await ReplicaVault(admin.records).write(record, for: .random(), expecting: nil)
+    }
+
     @Test func `I20_every change has a record before its effect, and one of its outcome`() async throws {
         try await AdminFixture.run { admin in
             let grant = TokenGrant(accessToken: Secret("next-canary"), refreshToken: nil, lifetime: .seconds(3_600))
@@ -63,18 +74,33 @@ internal import TokenStorage
                 let written = Self.changes(in: admin, since: before)
                 #expect(written.first.map(RecordKey.Prefix.audit.contains) == true, "\(path): \(written)")
             }
+            let beforeKill = admin.store.written.count
             _ = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
+            // It does not wait for its record, but has both of them when it answers.
+            let writtenByKill = Self.changes(in: admin, since: beforeKill)
+            #expect(writtenByKill.contains(.kill(1)))
+            #expect(writtenByKill.count(where: RecordKey.Prefix.audit.contains) == 2, "\(writtenByKill)")
             let before = admin.store.written.count
             _ = try await admin.caller.send(.POST, "/v1/revive", #"{"scope":{"all":true},"reason":"over"}"#)
             let written = Self.changes(in: admin, since: before)
             #expect(written.first.map(RecordKey.Prefix.audit.contains) == true, "\(written)")
 
+            let lost = try await Self.loseReplica(to: admin)
+            let beforeForgetting = admin.store.written.count
+            #expect(try await admin.caller.send(.DELETE, "/v1/replicas/lost").status == 200)
+            let writtenByForgetting = admin.store.written.dropFirst(beforeForgetting)
+            let announced = try #require(writtenByForgetting.firstIndex(where: RecordKey.Prefix.audit.contains))
+            let expelled = try #require(writtenByForgetting.firstIndex(of: .replica(lost.id.rawValue)))
+            #expect(announced < expelled)
+
             let page = try await Self.page(admin)
             #expect(
                 page.audit.map(\.action)
-                    == ["import", "refresh", "adopt", "remove", "kill", "revive"].flatMap { [$0, $0] }
+                    == ["import", "refresh", "adopt", "remove", "kill", "revive", "forget_replica"].flatMap {
+                        [$0, $0]
+                    }
             )
-            for index in stride(from: 0, to: 12, by: 2) {
+            for index in stride(from: 0, to: page.audit.count - 1, by: 2) {
                 let (begin, end) = (page.audit[index], page.audit[index + 1])
                 #expect(begin.outcome == nil)
                 #expect(end.outcome == (begin.action == "kill" ? "complete" : "done"))
@@ -87,6 +113,9 @@ internal import TokenStorage
             #expect(page.audit[7].detail == "refresh revoked, access revoked")
             #expect(page.audit[8].scope?.all == true)
             #expect(page.audit[8].reason == "drill")
+            // Whom it is about is said before it has an effect.
+            #expect(page.audit[12].detail == "replica lost, boot \(lost.record.boot.rawValue)")
+            #expect(page.audit[13].detail?.hasPrefix("it goes at ") == true)
             for (first, second) in zip(page.audit, page.audit.dropFirst()) { #expect(second.previous == first.hash) }
         }
     }
@@ -95,6 +124,7 @@ internal import TokenStorage
         try await AdminFixture.run { admin in
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"account":"bob"},"reason":"drill"}"#)
+            _ = try await Self.loseReplica(to: admin)
             admin.store.refuseWrites(under: .audit)
             let before = admin.store.written.count
             let changes: [(HTTPMethod, String, String?)] = [
@@ -102,6 +132,7 @@ internal import TokenStorage
                 (.POST, "/v1/accounts/alice/refresh", nil), (.POST, "/v1/accounts/alice/adopt", nil),
                 (.DELETE, "/v1/accounts/alice/tokens", nil),
                 (.POST, "/v1/revive", #"{"scope":{"account":"bob"},"reason":"over"}"#),
+                (.DELETE, "/v1/replicas/lost", nil),
             ]
             for (method, path, body) in changes {
                 let answer = try await admin.caller.send(method, path, body)
@@ -113,6 +144,8 @@ internal import TokenStorage
             #expect(admin.provider.redeemed.isEmpty)
             #expect(admin.provider.revokedTokens.isEmpty)
             #expect(admin.kills.killedScopes == [.account(AccountID("bob"))])
+            let lost = try await admin.kills.listReplicas().first { $0.record.name == "lost" }
+            #expect(lost?.record.isExpelled == false)
         }
     }
 
@@ -129,8 +162,16 @@ internal import TokenStorage
 
             // And where only the announcement failed, the outcome says all.
             admin.store.refuseWrites(under: nil)
+            admin.store.refuseNextWrite(under: .audit)
             let second = try await admin.caller.send(.POST, "/v1/kill", order)
             #expect(second.body.contains(#""audited":true"#))
+            let page = try await Self.page(admin)
+            #expect(page.audit.count == 1)
+            let only = try #require(page.audit.first)
+            #expect(only.action == "kill")
+            #expect(only.outcome == "complete")
+            #expect(only.of == nil)
+            #expect(only.reason == "drill")
         }
     }
 

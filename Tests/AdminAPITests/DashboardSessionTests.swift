@@ -101,6 +101,36 @@ internal import TokenModel
         }
     }
 
+    @Test(arguments: [(1, 200), (7, 200), (8, 401)])
+    func `given cookies of its name that another port has set, the session's own is found among eight`(
+        others: Int,
+        status: Int
+    ) async throws {
+        let limits = AdminLimits(refusalDelay: .milliseconds(1))
+        try await AdminFixture.run(limits: limits) { admin in
+            var browser = Browser(admin)
+            try await browser.signIn()
+            let own = try #require(browser.cookie)
+            let name = try #require(own.split(separator: "=").first)
+            // Those with longer paths come first (RFC 6265 §5.4); a browser need not keep to that.
+            let foreign = (0..<others).map { "\(name)=planted-\($0)" }
+            browser.cookie = (["other=1"] + foreign + [own]).joined(separator: "; ")
+            let last = try await browser.send(.GET, "/v1/status")
+            #expect(last.status == 200)
+            browser.cookie = ([own] + foreign).joined(separator: "; ")
+            let first = try await browser.send(.GET, "/v1/status")
+            #expect(first.status == status)
+
+            // And it is that one that is signed out.
+            browser.cookie = (foreign + [own]).joined(separator: "; ")
+            let end = try await browser.send(.DELETE, "/session")
+            #expect(end.status == 200)
+            browser.cookie = own
+            let after = try await browser.send(.GET, "/v1/status")
+            #expect(after.status == 401)
+        }
+    }
+
     private enum Elsewhere: CaseIterable {
         case otherOrigin, otherPort, otherScheme, noOrigin, nullOrigin, crossSite, sameSite, typed, rebound
     }

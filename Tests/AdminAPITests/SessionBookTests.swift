@@ -71,4 +71,19 @@ internal import TokenModel
         book.endAll()
         #expect(book.count == 0)
     }
+
+    @Test func `given an end of all sessions, one that was about to begin does not`() {
+        var book = SessionBook(self.limits)
+        let ticket = SessionBook.Ticket.random()
+        let era = book.era
+        book.endAll()
+        let hasBegun = book.begin(ticket, in: era, at: self.start)
+        let isOpen = book.admits(ticket, at: self.start)
+        #expect(!hasBegun)
+        #expect(!isOpen)
+
+        let hasBegunAnew = book.begin(ticket, in: book.era, at: self.start)
+        #expect(hasBegunAnew)
+        #expect(book.count == 1)
+    }
 }

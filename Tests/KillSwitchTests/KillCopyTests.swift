@@ -78,6 +78,9 @@ import TokenStorage
         try await self.house.store.lose(.kill(1))
         try await self.house.store.lose(.kill(2))
         let one = self.house.replica("a", copy: self.copy)
+        let missing = try await one.kills.missingInStore()
+        #expect(missing?.count == 2)
+        #expect(missing?.last == Epoch(2))
         try await self.house.run([one], acceptsOlderStore: true) {
             #expect(one.kills.killedScopes == [self.alice, .account(AccountID("bob"))])
             #expect(one.kills.epochs.last == Epoch(2))
@@ -85,6 +88,8 @@ import TokenStorage
         }
         // From then on it is no older store.
         let next = self.house.replica("a", copy: self.copy)
+        let missingThen = try await next.kills.missingInStore()
+        #expect(missingThen == nil)
         try await self.house.run([next]) {}
     }
 

@@ -38,23 +38,22 @@ struct BrowserRequest {
         }
     }
 
-    /// What names the session; `nil` where the request has not both of its halves.
-    var ticket: SessionBook.Ticket? {
-        guard let id = self.sessionID, let key = self.fields["Martlet-Session"] else { return nil }
-        return SessionBook.Ticket(id: id, key: Secret(key))
+    /// What may name the session, by each cookie of its name; none where the request has not both halves.
+    ///
+    /// A browser sends the cookies of all ports of a host, those with longer paths first: whoever has a page on another port
+    /// can have any number of that name precede the session's own. Each opens nothing without the key; so all are tried,
+    /// from the end, where the one with the shortest path is, and not too many.
+    var tickets: [SessionBook.Ticket] {
+        guard let key = self.fields["Martlet-Session"].map(Secret.init) else { return [] }
+        let name = self.cookieName + "="
+        let cookies = self.fields[values: .cookie].flatMap { field in
+            field.split(separator: ";").map { $0.drop { $0 == " " } }
+        }
+        let ids = cookies.filter { $0.hasPrefix(name) }.map { Secret(String($0.dropFirst(name.count))) }
+        return ids.suffix(Self.mostCookies).reversed().map { SessionBook.Ticket(id: $0, key: key) }
     }
 
-    /// The first cookie of the name: any other was set by somebody else.
-    private var sessionID: Secret? {
-        let name = self.cookieName + "="
-        for field in self.fields[values: .cookie] {
-            for cookie in field.split(separator: ";") {
-                let cookie = cookie.drop { $0 == " " }
-                if cookie.hasPrefix(name) { return Secret(String(cookie.dropFirst(name.count))) }
-            }
-        }
-        return nil
-    }
+    private static let mostCookies = 8
 
     /// `Set-Cookie` (RFC 6265 §4.1) for a session; `nil` takes it away.
     ///

@@ -32,7 +32,7 @@ final class Dashboard: Sendable {
         }
         let browser = try BrowserRequest(request)
         try browser.requireOwnPage()
-        guard let ticket = browser.ticket, self.admits(ticket) else { try await self.door.refuse() }
+        guard self.session(of: browser) != nil else { try await self.door.refuse() }
     }
 
     /// Whether a token is presented, or what is to pass for one, with the request or to sign in.
@@ -64,21 +64,29 @@ final class Dashboard: Sendable {
     @concurrent
     private func signIn(_ browser: BrowserRequest, _ body: inout RequestBodyReader) async throws -> AdminAnswer {
         let form = try SignInForm(try await body.read(limit: SignInForm.longest, within: self.limits.bodyTime))
-        try await self.door.admit(presenting: form.token)
         let ticket = SessionBook.Ticket.random()
-        self.sessions.withLock { $0.begin(ticket, at: self.timepiece.now.boot) }
+        var hasBegun = false
+        while !hasBegun {
+            // Before the token is looked at: where tokens are replaced meanwhile, it is looked at again.
+            let era = self.sessions.withLock { $0.era }
+            try await self.door.admit(presenting: form.token)
+            let now = self.timepiece.now.boot
+            hasBegun = self.sessions.withLock { $0.begin(ticket, in: era, at: now) }
+        }
         self.logger.info("an operator has signed in to the dashboard")
         return self.answer(SessionAnswer(key: ticket.key.unredactedText), cookie: browser.cookie(for: ticket))
     }
 
     private func signOut(_ browser: BrowserRequest) async throws(AdminError) -> AdminAnswer {
-        guard let ticket = browser.ticket, self.admits(ticket) else { try await self.door.refuse() }
+        guard let ticket = self.session(of: browser) else { try await self.door.refuse() }
         self.sessions.withLock { $0.end(ticket) }
         return self.answer(SessionEndAnswer(), cookie: browser.cookie(for: nil))
     }
 
-    private func admits(_ ticket: SessionBook.Ticket) -> Bool {
-        self.sessions.withLock { $0.admits(ticket, at: self.timepiece.now.boot) }
+    /// What names the session that the request is sent for; `nil` where that has ended, or never was.
+    private func session(of browser: BrowserRequest) -> SessionBook.Ticket? {
+        let (tickets, now) = (browser.tickets, self.timepiece.now.boot)
+        return self.sessions.withLock { book in tickets.first { book.admits($0, at: now) } }
     }
 
     private func answer(_ content: some Encodable, cookie: String) -> AdminAnswer {

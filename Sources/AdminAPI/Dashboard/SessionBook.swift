@@ -36,8 +36,16 @@ package struct SessionBook: Sendable {
     /// How many there are, those whose time is over among them.
     package var count: Int { self.sessions.count }
 
+    /// Which time it is between two ends of all sessions.
+    package private(set) var era: UInt64 = 0
+
     /// Begins a session. Where there is no room for one more, that which was not used for longest ends.
-    package mutating func begin(_ ticket: Ticket, at now: BootInstant) {
+    ///
+    /// - Parameter era: that in which it was decided that it may begin; `nil` for now.
+    /// - Returns: `false`, and it does not begin, where all sessions were ended since: it would be one of them.
+    @discardableResult
+    package mutating func begin(_ ticket: Ticket, in era: UInt64? = nil, at now: BootInstant) -> Bool {
+        guard (era ?? self.era) == self.era else { return false }
         self.dropEnded(at: now)
         if self.sessions.count >= self.limits.count,
             let idlest = self.sessions.indices.min(by: { self.sessions[$0].usedAt < self.sessions[$1].usedAt })
@@ -45,6 +53,7 @@ package struct SessionBook: Sendable {
             self.sessions.remove(at: idlest)
         }
         self.sessions.append(Session(ticket: ticket, begunAt: now, usedAt: now))
+        return true
     }
 
     /// Whether `ticket` is one of a session that has not ended, whose idle time begins anew then.
@@ -60,8 +69,10 @@ package struct SessionBook: Sendable {
         if let index = self.index(of: ticket) { self.sessions.remove(at: index) }
     }
 
+    /// Ends all sessions, also those that are about to begin.
     package mutating func endAll() {
         self.sessions = []
+        self.era += 1
     }
 
     /// Looks at all of them, so that the time it takes tells nothing of which.

@@ -8,12 +8,15 @@ internal import TokenStorage
 extension AdminDesk {
     /// Makes a change of something that is there.
     ///
-    /// - Parameter detail: what is to be said of a success besides that it was one.
+    /// - Parameters:
+    ///   - announcement: what is to be said beforehand of what it is about, where no scope says it.
+    ///   - detail: what is to be said of a success besides that it was one.
     /// - Throws: ``AdminError/Code/auditUnavailable`` where it can't be recorded, and so was not made; what `change` throws.
     func audited<Result>(
         _ action: AuditAction,
         of scope: KillScope? = nil,
         reason: String? = nil,
+        saying announcement: String? = nil,
         by actor: AuditActor,
         _ change: () async throws(AdminError) -> Result,
         detail: (Result) -> String? = { _ in nil }
@@ -21,7 +24,7 @@ extension AdminDesk {
         guard let audit = self.audit else { throw .noSuchPath }
         let ticket: AuditTicket
         do throws(AuditError) {
-            ticket = try await audit.begin(action, of: scope, reason: reason, by: actor)
+            ticket = try await audit.begin(action, of: scope, reason: reason, detail: announcement, by: actor)
         } catch {
             throw AdminError(error)
         }

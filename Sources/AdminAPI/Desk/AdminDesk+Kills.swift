@@ -59,12 +59,17 @@ extension AdminDesk {
         do throws(KillSwitchError) { return try await self.kills.replicaListing() } catch { throw AdminError(error) }
     }
 
-    /// Recorded with the name that the list has, whatever was asked for.
+    /// Recorded with the name that the list has, whatever was asked for; one that nobody knows is in no record.
     func forgetReplica(_ name: String, by actor: AuditActor) async throws(AdminError) -> ReplicaExpulsion {
-        try await self.audited(.forgetReplica, by: actor) { () async throws(AdminError) in
-            do throws(KillSwitchError) { return try await self.kills.forget(name) } catch { throw AdminError(error) }
+        let replica: KillSwitch.KnownReplica
+        do throws(KillSwitchError) { replica = try await self.kills.replica(called: name) } catch {
+            throw AdminError(error)
+        }
+        let detail = "replica \(replica.name), boot \(replica.boot)"
+        return try await self.audited(.forgetReplica, saying: detail, by: actor) { () async throws(AdminError) in
+            do throws(KillSwitchError) { return try await self.kills.forget(replica) } catch { throw AdminError(error) }
         } detail: {
-            "replica \($0.name), boot \($0.id)"
+            $0.until.map { "it goes at \($0.rfc3339)" } ?? "it has gone"
         }
     }
 

@@ -16,6 +16,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case reload
     /// A gateway takes the addresses of another.
     case takeover
+    /// What the store lacks of the kill log is written back to it: it was put back from a backup.
+    case acceptOlderStore = "accept_older_store"
     /// The store is sealed under another key.
     case rekey
     /// Requests with a wrong admin token, many in one record.

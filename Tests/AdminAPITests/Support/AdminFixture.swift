@@ -24,6 +24,7 @@ struct AdminFixture: Sendable {
     let audit: AuditTrail
     let provider: ScriptedTokenEndpoint
     let store: WatchedStore
+    let records: SealedRecords
     let vault: AccountVault
     let monitor: ScriptedMonitor
     let caller: AdminCaller
@@ -128,6 +129,7 @@ struct AdminFixture: Sendable {
             audit: audit,
             provider: provider,
             store: store,
+            records: records,
             vault: vault,
             monitor: monitor,
             caller: AdminCaller(base: "http://\(server.address)", token: Self.adminToken),
@@ -180,6 +182,7 @@ final class WatchedStore: TokenStore {
     private let store = MemoryTokenStore()
     private let isAway = Mutex(false)
     private let unwritable = Mutex<RecordKey.Prefix?>(nil)
+    private let unwritableOnce = Mutex<RecordKey.Prefix?>(nil)
     private let keysWritten = Mutex<[RecordKey]>([])
 
     /// What was written, in that order.
@@ -187,6 +190,9 @@ final class WatchedStore: TokenStore {
 
     /// Nothing under `prefix` can be written from now on; `nil`: everything can.
     func refuseWrites(under prefix: RecordKey.Prefix?) { self.unwritable.withLock { $0 = prefix } }
+
+    /// The next write under `prefix` is refused, and those behind it are not.
+    func refuseNextWrite(under prefix: RecordKey.Prefix) { self.unwritableOnce.withLock { $0 = prefix } }
 
     func takeAway() { self.isAway.withLock { $0 = true } }
 
@@ -202,7 +208,12 @@ final class WatchedStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try self.checkPresence()
-        guard self.unwritable.withLock({ $0 })?.contains(key) != true else {
+        let isRefused = self.unwritableOnce.withLock { prefix in
+            guard prefix?.contains(key) == true else { return false }
+            prefix = nil
+            return true
+        }
+        guard !isRefused, self.unwritable.withLock({ $0 })?.contains(key) != true else {
             throw StoreError(.unwritable, "the disk is full")
         }
         try await self.store.write(value, at: key, as: version, expecting: expecting)
