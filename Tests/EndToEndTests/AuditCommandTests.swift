@@ -89,6 +89,11 @@ import TokenStorageSQLite
         #expect(missed.exitCode == 1)
         #expect(missed.errors.contains("there is no record 6, which --expect names"), "\(missed.errors)")
 
+        // which the gateway that has written it misses,
+        let remembered = try await gateway.martlet("audit", "--verify")
+        #expect(remembered.exitCode == 1)
+        #expect(remembered.errors.contains("record 6 is missing"), "\(remembered.errors)")
+
         // and a record whose bytes were changed
         let stored = try #require(try await store.read(.audit(4)))
         var bytes = stored.value.bytes

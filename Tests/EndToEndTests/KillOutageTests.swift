@@ -52,6 +52,8 @@ import Testing
         let backup = try #require(directory.bytes(of: "state/tokens.db"))
         let second = try await Gateway(mock, in: directory)
         #expect(try await second.martlet("kill", "--account", "alice", "--reason", "drill").exitCode == 0)
+        let verified = try await second.martlet("audit", "--verify")
+        let head = try #require(verified.output.split(whereSeparator: \.isWhitespace).last.map(String.init))
         try await Self.stop(second)
         for name in ["tokens.db-wal", "tokens.db-shm"] { try? directory.remove("state/\(name)") }
         try directory.write(backup, to: "state/tokens.db")
@@ -64,9 +66,46 @@ import Testing
         let third = try await Gateway(mock, in: directory, options: ["--accept-older-store"])
         #expect(try await third.curl("echo").contains("urn:martlet:error:killed"))
         #expect(try await mock.stats().dead_uses.isEmpty)
+        let shown = try await third.martlet("audit")
+        let rows = shown.output.split(separator: "\n").filter { $0.contains("accept_older_store") }
+        #expect(rows.count == 2, "\(shown.output)")
+        #expect(rows.first?.contains("the store lacks 1 entry of the kill log, the last of epoch 1") == true)
+        #expect(rows.last?.contains("done, of ") == true)
+        // The chain goes on from the backup's end, and is another than it was.
+        #expect(try await third.martlet("audit", "--verify").exitCode == 0)
+        let forked = try await third.martlet("audit", "--verify", "--expect", head)
+        #expect(forked.exitCode == 1)
+        #expect(forked.errors.contains("is not the one that --expect names"), "\(forked.errors)")
         try await Self.stop(third)
         let fourth = try await Gateway(mock, in: directory)
         #expect(try await fourth.curl("echo").contains("urn:martlet:error:killed"))
+    }
+
+    @Test func `a kill whose gateway goes away before it answers may have been done, and that is said`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let (gateway, other) = (try await Gateway(mock, in: directory), try await Gateway(mock, in: directory))
+        // It is waited for until its lease is over.
+        other.program.signal(SIGSTOP)
+        defer { other.program.signal(SIGKILL) }
+        let kill = try Program(
+            "martlet",
+            [
+                "kill", "--all", "--reason", "drill", "--wait", "60s", "--admin", gateway.admin, "--admin-token-file",
+                directory.path(of: "state/admin.token"),
+            ],
+            in: directory
+        )
+        try await eventually("the kill to be under way") { try await gateway.martlet("kills").output.contains("drill") }
+        gateway.program.signal(SIGKILL)
+
+        let outcome = try await kill.ended()
+        #expect(outcome.exitCode == 69)
+        #expect(outcome.errors.contains("it may have been done all the same: martlet kills shows"), "\(outcome.errors)")
+        // Where nobody is there nothing was sent.
+        let refused = try await gateway.martlet("kill", "--all", "--reason", "drill")
+        #expect(refused.exitCode == 69)
+        #expect(!refused.errors.contains("it may have been done"), "\(refused.errors)")
     }
 
     @Test func `a kill outlives a gateway whose store is the memory`() async throws {

@@ -49,4 +49,13 @@ internal import martlet
         #expect(AdminRequest.account("a.b-c_d~1").path == "/v1/accounts/a.b-c_d~1")
         #expect(AdminRequest.refresh("a/b ?\u{e9}").path == "/v1/accounts/a%2Fb%20%3F%C3%A9/refresh")
     }
+
+    @Test func `a change whose answer does not come may have been done, and where to look is said`() {
+        #expect(AdminRequest.kill([]).doubt?.contains("martlet kills shows") == true)
+        #expect(AdminRequest.kill([]).within(.seconds(1)).doubt?.contains("martlet kills shows") == true)
+        for request in [.revive([]), .refresh("alice"), .removeTokens(of: "alice"), AdminRequest.forgetReplica("a")] {
+            #expect(request.doubt?.contains("martlet audit shows") == true)
+        }
+        #expect(AdminRequest.kills.doubt == nil)
+    }
 }

@@ -73,6 +73,21 @@ internal import martlet
         #expect(verdict.fault?.contains("the end of the log is missing") == true)
     }
 
+    @Test func `an end that is missing is told by who remembers a later one`() throws {
+        let first = Self.record(1)
+        var chain = AuditChain()
+        chain.take(.record(first))
+        #expect(AuditVerdict(chain, reaching: 1).fault == nil)
+        let cut = AuditVerdict(chain, reaching: 3)
+        #expect(cut.broken == 2)
+        #expect(cut.fault?.hasPrefix("record 2 is missing") == true)
+        #expect(AuditVerdict(AuditChain(), reaching: 1).broken == 1)
+
+        // What is wrong before that comes first.
+        chain.take(.unreadable(2))
+        #expect(AuditVerdict(chain, reaching: 3).fault == "record 2 does not open")
+    }
+
     @Test(arguments: ["", "1", "1:", ":ab", "0:\(String(repeating: "0", count: 64))", "1:xyz", "-1:00"])
     func `what is no number and hash is refused`(text: String) {
         #expect(ExpectedRecord(text) == nil)

@@ -195,17 +195,22 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
-        do throws(StoreError) {
+        do throws(CommandFailure) {
             // When nothing can fail any more, that no record of a replica is left behind, and before anybody is served:
             // what is killed is killed from the first request on.
-            try await kills.start(acceptsOlderStore: acceptsOlderStore || !settings.store.isDurable)
+            try await Self.start(
+                kills,
+                acceptsOlderStore: acceptsOlderStore,
+                isDurable: settings.store.isDurable,
+                audit: audit
+            )
         } catch {
             admin.stop()
             try? await admin.run()
             metricsServer?.stop()
             try? await metricsServer?.run()
             _ = await proxy.shutDown(grace: .zero)
-            throw CommandFailure(error, store: "of this gateway")
+            throw error
         }
         budget.report(wanted: settings.limits.connections, to: logger)
         return RunningGateway(

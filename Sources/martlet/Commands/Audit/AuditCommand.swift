@@ -64,13 +64,15 @@ struct AuditCommand: AsyncParsableCommand {
     private func verify(_ source: AuditSource) async throws {
         var chain = AuditChain()
         var expected = self.expect.flatMap(ExpectedRecord.init)
+        var known: UInt64 = 0
         try await source.read(after: 0) { reply, _ in
+            known = max(known, reply.last)
             for item in reply.audit {
                 chain.take(item.item)
                 expected?.saw(item.item)
             }
         }
-        let verdict = AuditVerdict(chain, expecting: expected)
+        let verdict = AuditVerdict(chain, reaching: known, expecting: expected)
         if self.admin.isJSON {
             try Console.sayJSON(verdict)
         } else if verdict.records == 0 {

@@ -22,7 +22,11 @@ enum AuditSource {
         var after = after
         var left = count ?? .max
         while left > 0 {
-            let (reply, text) = try await self.page(after: after, limit: min(left, Self.pageLimit))
+            var (reply, text) = try await self.page(after: after, limit: min(left, Self.pageLimit))
+            // Written between the two looks that a page is made of; where it is not there now, it is missing.
+            if reply.audit.isEmpty, reply.last > after {
+                (reply, text) = try await self.page(after: after, limit: min(left, Self.pageLimit))
+            }
             try body(reply, text)
             left -= min(left, reply.audit.count)
             guard let next = reply.next, next > after else { return }

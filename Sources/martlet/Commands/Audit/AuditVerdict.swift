@@ -11,12 +11,18 @@ package struct AuditVerdict: Encodable, Equatable, Sendable {
     /// What is wrong there.
     package let fault: String?
 
-    package init(_ chain: AuditChain, expecting expected: ExpectedRecord? = nil) {
+    /// - Parameter known: the number that whoever has the log takes for its last. A gateway remembers what it has written or
+    ///   read, also when that is no longer there.
+    package init(_ chain: AuditChain, reaching known: UInt64 = 0, expecting expected: ExpectedRecord? = nil) {
         self.records = chain.count
         self.number = chain.last.number
         self.hash = chain.last.hash.digits
         let missed = expected.flatMap { $0.isMet ? nil : $0 }
+        let end = chain.last.number
         switch chain.firstFault {
+        case nil where known > end && missed?.wasSeen != true:
+            self.broken = end + 1
+            self.fault = "record \(end + 1) is missing, though the log has had \(known): its end was cut off"
         case nil:
             self.broken = missed?.number
             self.fault = missed.map { record in

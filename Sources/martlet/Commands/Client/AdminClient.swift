@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+internal import Glibc
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
@@ -40,26 +41,33 @@ struct AdminClient: Sendable {
                 return AdminReply(httpStatus: Int(answer.status.code), body: Array(body.readableBytesView))
             }
         } catch {
-            throw self.failure(error, patience: request.patience)
+            throw self.failure(error, of: request)
         }
     }
 
-    private func failure(_ error: any Error, patience: Duration) -> CommandFailure {
+    private func failure(_ error: any Error, of request: AdminRequest) -> CommandFailure {
         let place = self.access.address
+        // Not where there was no connection: nothing was sent then.
+        let doubt = request.doubt.map { "; \($0)" } ?? ""
         let help = "is it running? --admin names another address"
         switch error {
         case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
             return CommandFailure(
                 .unavailable,
-                "the gateway at \(place) has not answered within \(patience.components.seconds) s"
+                "the gateway at \(place) has not answered within \(request.patience.components.seconds) s\(doubt)"
             )
         case let error as HTTPClientError where error == .connectTimeout:
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): no connection in time; \(help)")
         case let error as NIOConnectionError:
             let cause = error.connectionErrors.first.map { Self.reason($0.error) } ?? "its name has no address"
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(cause); \(help)")
-        default:
+        case let error as IOError where error.errnoCode == ECONNREFUSED || error.errnoCode == ENETUNREACH:
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(Self.reason(error)); \(help)")
+        default:
+            return CommandFailure(
+                .unavailable,
+                "can't reach the gateway at \(place): \(Self.reason(error)); \(help)\(doubt)"
+            )
         }
     }
 

@@ -73,13 +73,23 @@ package struct AdminRequest: Sendable {
 
     /// Invalidates tokens; waits for as long as the order says.
     package static func kill(_ order: [UInt8]) -> AdminRequest {
-        AdminRequest(.post, "/v1/kill", "kill the tokens", body: order, patience: .seconds(330))
+        AdminRequest(.post, Self.killPath, "kill the tokens", body: order, patience: .seconds(330))
     }
 
     /// Lets new tokens come.
     package static func revive(_ order: [UInt8]) -> AdminRequest {
         AdminRequest(.post, "/v1/revive", "revive the tokens", body: order)
     }
+
+    /// What is to be said where no answer came to a request that was sent: it may have been done. `nil` for one that
+    /// changes nothing.
+    package var doubt: String? {
+        guard self.method != .get else { return nil }
+        let command = self.path == Self.killPath ? "martlet kills" : "martlet audit"
+        return "it may have been done all the same: \(command) shows whether it was"
+    }
+
+    private static let killPath = "/v1/kill"
 
     /// All kills.
     package static let kills = AdminRequest(.get, "/v1/kills", "list the kills")

@@ -1,0 +1,48 @@
+internal import Audit
+internal import KillSwitch
+internal import TokenModel
+internal import TokenStorage
+
+extension Assembly {
+    /// Starts the kill switch; that an older store is accepted is an operator's change, and recorded before.
+    ///
+    /// The record stands in that store, at the end that it has now: the numbers behind it were given out before.
+    static func start(
+        _ kills: KillSwitch,
+        acceptsOlderStore: Bool,
+        isDurable: Bool,
+        audit: AuditTrail
+    ) async throws(CommandFailure) {
+        let acceptance = acceptsOlderStore && isDurable ? try await Self.announceOlderStore(to: kills, in: audit) : nil
+        do throws(StoreError) {
+            // The memory's store is older at each start; no operator has to say so.
+            try await kills.start(acceptsOlderStore: acceptsOlderStore || !isDurable)
+        } catch {
+            if let acceptance { await audit.end(acceptance, error.code.rawValue) }
+            throw CommandFailure(error, store: "of this gateway")
+        }
+        if let acceptance { await audit.end(acceptance, "done") }
+    }
+
+    /// - Returns: `nil` where the store lacks nothing.
+    private static func announceOlderStore(
+        to kills: KillSwitch,
+        in audit: AuditTrail
+    ) async throws(CommandFailure) -> AuditTicket? {
+        let missing: (count: Int, last: Epoch)?
+        do throws(StoreError) { missing = try await kills.missingInStore() } catch {
+            throw CommandFailure(error, store: "of this gateway")
+        }
+        guard let missing else { return nil }
+        let entries = missing.count == 1 ? "1 entry" : "\(missing.count) entries"
+        do throws(AuditError) {
+            return try await audit.begin(
+                .acceptOlderStore,
+                detail: "the store lacks \(entries) of the kill log, the last of epoch \(missing.last)",
+                by: .gateway("serve --accept-older-store")
+            )
+        } catch {
+            throw CommandFailure(.unavailable, error.message)
+        }
+    }
+}
