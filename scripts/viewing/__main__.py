@@ -105,6 +105,7 @@ def visit(house, browser, pictures):
     visit.picture("pending")
     visit.has("the kill is complete", "document.querySelector('.card:not(.pending) .pill')?.textContent === 'complete'",
               LEASE_SECONDS * 3)
+    visit.has("the verdict says complete", "document.querySelector('#verdict-note').textContent.startsWith('Complete')")
     visit.check("the API says the same", house.get("/v1/kills")["kills"][0]["state"], "complete")
     house.second.process.send_signal(signal.SIGCONT)
     visit.has("the tokens are revoked", "document.querySelector('.card .tally .part-revoked dd').textContent === '2'")
@@ -144,6 +145,7 @@ def visit(house, browser, pictures):
     visit.has("a gateway that is gone is told of", "!document.querySelector('#outage').hidden")
     visit.has("with the age of what is shown", "/ old$/.test(document.querySelector('#freshness-text').textContent)")
     visit.check("which is grey", page.evaluate("document.querySelectorAll('main section:not(.is-stale)').length"), 1)
+    visit.has("of its lease nothing is claimed", "document.querySelector('.is-this .detail').innerText.startsWith('Not heard since')")
     visit.picture("lost", ["light"])
     visit.check("complaints of the browser, of its policy among them", page.problems, [])
     return visit.checks

@@ -1,10 +1,12 @@
 """A headless Chromium, driven by its DevTools protocol over a pair of pipes: no driver, no port, no package."""
 
 import base64
+import contextlib
 import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -114,7 +116,7 @@ class Chromium:
              # The page is our own, and root may not use the sandbox.
              *(["--no-sandbox"] if os.geteuid() == 0 else []),
              f"--user-data-dir={self.home}", "about:blank"],
-            pass_fds=(commands, answers), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(commands, answers), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
         os.close(commands)
         os.close(answers)
@@ -163,6 +165,9 @@ class Chromium:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        # Its own children may outlive it by a moment, in which they write to its home.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self.to)
         os.close(self.come)
         shutil.rmtree(self.home, ignore_errors=True)
