@@ -35,6 +35,10 @@ import TokenStorage
                     #expect(last == next)
                 }
                 self.house.clock.advance(by: .seconds(1))
+                // The clock must not overtake one that goes ahead of expiry.
+                try await eventually("no refresh to be under way") {
+                    await replica.engine.status(of: alice)?.state != .refreshing
+                }
             }
             #expect(self.provider.spent.count <= 10)
             #expect(self.provider.spent.count >= 9)
