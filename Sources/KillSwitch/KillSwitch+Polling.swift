@@ -15,6 +15,7 @@ extension KillSwitch {
         let ended = try await self.endedKills()
         self.state.withLock { $0.ended = ended }
         try await self.pollOnce(startingWith: entries)
+        await self.copyEntries()
     }
 
     /// Keeps the lease, sees kills through and revokes; ends after ``stop()``, and takes the replica out.
@@ -47,6 +48,8 @@ extension KillSwitch {
             result = .failure(error)
         }
         for one in asking { one.resume(returning: result) }
+        // Last, since it syncs a disk: nobody waits for that, nor does the lease.
+        await self.copyEntries()
     }
 
     /// Once, when the lease has lapsed: from then on callers are answered `store_lost`.
@@ -119,8 +122,6 @@ extension KillSwitch {
             return state.hasComplained
         }
         if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
-        // Last, since its disk is another: neither who waits for this replica nor its lease waits for that.
-        await self.copyEntries()
     }
 
     /// Sees to it that this replica is among those whom a kill waits for: before the read that gives it a lease.

@@ -1,3 +1,4 @@
+import OAuth
 import Synchronization
 import TestKit
 import Testing
