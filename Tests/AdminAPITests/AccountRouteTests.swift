@@ -158,8 +158,9 @@ internal import TokenStorage
             #expect(removal.tokens.map(\.reason) == ["timed_out", "timed_out"])
             #expect(removal.tokens[1].ends_at != nil)
             // The sweep may have had them too.
-            let asked = Set(admin.provider.revokedTokens.map { $0.copied() })
-            #expect(asked == Set(["refresh-canary", "access-canary"].map { Secret($0).copied() }))
+            for token in [Secret("refresh-canary"), Secret("access-canary")] {
+                #expect(admin.provider.revokedTokens.contains(token))
+            }
             let again = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens")
             #expect(try again.read(Removal.self).tokens.isEmpty)
         }
