@@ -54,6 +54,7 @@ limits: {{ connections: 16384, waiters: 16384 }}
 providers:
   mock:
     token_endpoint: "http://127.0.0.1:{self.token_port}/oauth/token"
+    revocation_endpoint: "http://127.0.0.1:{self.provider.api}/oauth/revoke"
     client_id: mock-client
     client_secret: {{ file: client-secret }}
     token_params: {{ replica: {gateway.boot} }}
