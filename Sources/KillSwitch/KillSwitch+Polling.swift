@@ -270,8 +270,19 @@ extension KillSwitch {
             return state.replica.take()
         }
         self.fence.inject(until: .distantPast)
-        if let replica { try? await self.replicas.remove(replica.id) }
+        do throws(StoreError) {
+            if let replica { try await self.replicas.remove(replica.id) }
+            self.state.withLock { $0.hasLeft = true }
+        } catch {
+            self.logger.warning(
+                "this replica stays listed: others find out that it has ended by its lock, or forget it",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+        }
     }
+
+    /// It has ended, and is not in the list of those whom a kill waits for.
+    package var hasLeft: Bool { self.state.withLock { $0.hasLeft } }
 }
 
 extension Epoch {

@@ -53,6 +53,7 @@ package final class KillSwitch: Sendable {
         /// Who waits for the next poll.
         var asking: [CheckedContinuation<Result<Void, StoreError>, Never>] = []
         var isStopped = false
+        var hasLeft = false
     }
 
     let log: KillLog

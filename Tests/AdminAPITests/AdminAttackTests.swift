@@ -1,7 +1,6 @@
 internal import AdminAPI
 internal import Audit
 internal import NIOHTTP1
-internal import Synchronization
 internal import TestKit
 internal import Testing
 
@@ -76,13 +75,4 @@ internal import Testing
             #expect(records <= 1)
         }
     }
-}
-
-/// Counts, from any task.
-private final class Tally: Sendable {
-    private let number = Mutex(0)
-
-    var count: Int { self.number.withLock { $0 } }
-
-    func add() { self.number.withLock { $0 += 1 } }
 }

@@ -108,6 +108,29 @@ import Testing
         #expect(!refused.errors.contains("it may have been done"), "\(refused.errors)")
     }
 
+    @Test func `a store that is gone is not made anew without a word, and where that is wanted kills go on to hold`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", in: directory)
+        let first = try await Gateway(mock, in: directory)
+        try await first.importGrant(from: mock)
+        #expect(try await first.martlet("kill", "--account", "alice", "--reason", "drill").exitCode == 0)
+        try await Self.stop(first)
+        for name in ["tokens.db", "tokens.db-wal", "tokens.db-shm"] { try? directory.remove("state/\(name)") }
+
+        let refused = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+        #expect(refused.exitCode == 78)
+        #expect(refused.errors.contains("keeps the kill log of the store"))
+        #expect(refused.errors.contains("--accept-older-store"))
+
+        let second = try await Gateway(mock, in: directory, options: ["--accept-older-store"])
+        #expect(try await second.curl("echo").contains("urn:martlet:error:killed"))
+        try await Self.stop(second)
+        let third = try await Gateway(mock, in: directory)
+        #expect(try await third.curl("echo").contains("urn:martlet:error:killed"))
+    }
+
     @Test func `a kill outlives a gateway whose store is the memory`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)

@@ -92,11 +92,19 @@ import TokenStorage
     @Test func `given a replica that stopped in order, a kill does not wait for it`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([other]) {}
+        #expect(other.kills.hasLeft)
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
             #expect(report.state == .complete)
             #expect(report.replicas.map(\.name) == ["a"])
         }
+    }
+
+    @Test func `given a store that is away when it stops, a replica knows that it stays listed`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) { self.house.store.become(.away) }
+        #expect(!one.kills.hasLeft)
+        #expect(self.house.log.lines.contains { $0.contains("stays listed") })
     }
 
     @Test func `given a replica whose process has ended for certain, a kill does not wait for it`() async throws {

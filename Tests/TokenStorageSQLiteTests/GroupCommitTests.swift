@@ -27,10 +27,11 @@ struct GroupCommitTests {
     /// Has all of `numbers` written at once, while another holds the lock that is let go when they wait.
     private func writeTogether(_ numbers: [Int]) async throws -> [Result<Void, StoreError>] {
         try await self.other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
-        let (store, other) = (self.store, self.other)
+        let (store, other, begun) = (self.store, self.other, Tally())
         return try await withThrowingTaskGroup { group in
             for (place, number) in numbers.enumerated() {
                 group.addTask { () -> Result<Void, StoreError>? in
+                    begun.add()
                     do throws(StoreError) {
                         let value = SealedBytes(bytes: [UInt8(place)])
                         try await store.write(value, at: Self.key(number), as: .first, expecting: nil)
@@ -41,8 +42,8 @@ struct GroupCommitTests {
                 }
             }
             group.addTask {
-                // The first waits for the lock, and the rest for the first: enough time to come to that.
-                try await Task.sleep(for: .milliseconds(100))
+                // The first waits for the lock, and the rest for the first.
+                try await eventually("all to be asked for") { begun.count == numbers.count }
                 try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
                 return nil
             }

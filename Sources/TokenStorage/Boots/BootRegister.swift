@@ -73,10 +73,13 @@ package actor BootRegister: BootWitness, SuccessJournal {
     }
 
     /// Ends the boot in order: where nothing is left in its journal, nothing of it stays on the disk.
-    package func close() {
+    ///
+    /// - Parameter leavesNothing: also the store has nothing of it any more. Else its lock's file stays, so that others can
+    ///   tell that it has ended.
+    package func close(leavesNothing: Bool = true) {
         if self.journal?.isEmpty != false {
             self.journal?.remove()
-            self.own?.remove()
+            if leavesNothing { self.own?.remove() }
         }
         self.journal = nil
         self.own = nil

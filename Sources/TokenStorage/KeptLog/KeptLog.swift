@@ -16,6 +16,7 @@ package actor KeptLog {
     }
 
     private let parent: String
+    private let store: String
     private let directory: String
     private var ids: Set<String> = []
     /// How many full segments there are; those are not read again.
@@ -23,9 +24,17 @@ package actor KeptLog {
 
     /// - Parameter store: whose log it is, a name for a directory.
     package init(in stateDirectory: String, of store: String) {
-        self.parent = "\(stateDirectory)/kill-log"
-        self.directory = "\(self.parent)/\(store)"
+        self.init(beside: "\(stateDirectory)/kill-log", of: store)
     }
+
+    private init(beside parent: String, of store: String) {
+        self.parent = parent
+        self.store = store
+        self.directory = "\(parent)/\(store)"
+    }
+
+    /// The name under which the log of a store in memory is kept.
+    package static let memory = "memory"
 
     /// All entries, in the order in which they came.
     ///
@@ -41,6 +50,27 @@ package actor KeptLog {
         }
         self.ids = Set(entries.map(\.id))
         return entries
+    }
+
+    /// What is kept of other stores' logs, but for the memory's, which is the same at each start.
+    package func others() throws(StoreError) -> [(store: String, log: KeptLog)] {
+        let names: [String]
+        do throws(SystemCallError) {
+            names = try PrivateDirectory.names(in: self.parent)
+        } catch {
+            guard !error.isMissing else { return [] }
+            throw StoreError(.unreadable, "the kill logs in state_dir: \(error.message)")
+        }
+        return names.filter { $0 != self.store && $0 != Self.memory }.map { ($0, KeptLog(beside: self.parent, of: $0)) }
+    }
+
+    /// Makes another store's log this one's, which has none.
+    package func takeOver(_ store: String) throws(StoreError) {
+        guard unsafe rename("\(self.parent)/\(store)", self.directory) == 0 else {
+            throw StoreError(.unwritable, SystemCallError(errno, "can't rename \(self.parent)/\(store)").message)
+        }
+        self.full = 0
+        self.ids = []
     }
 
     /// Adds those that are not there yet; they would survive a loss of power when this returns.

@@ -36,11 +36,18 @@ enum Assembly {
         // The memory store's next start has no other.
         let copy = KeptLog(
             in: settings.stateDirectory,
-            of: settings.store.isDurable ? store.opened.storeID.rawValue : "memory"
+            of: settings.store.isDurable ? store.opened.storeID.rawValue : KeptLog.memory
         )
-        if settings.store.isDurable, !acceptsOlderStore {
+        if settings.store.isDurable {
             do throws(StoreError) {
-                try await KillSwitch.expectWhole(store.opened.records, copy: copy, logger: logger)
+                let records = store.opened.records
+                if !acceptsOlderStore { try await KillSwitch.expectWhole(records, copy: copy, logger: logger) }
+                try await KillSwitch.expectNoOther(
+                    records,
+                    copy: copy,
+                    acceptsOlderStore: acceptsOlderStore,
+                    logger: logger
+                )
             } catch {
                 await store.close()
                 throw CommandFailure(error, store: "of this gateway")

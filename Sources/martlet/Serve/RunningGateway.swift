@@ -52,6 +52,7 @@ struct RunningGateway {
         let kills = KillService(kills: self.kills)
         let engine = EngineService(
             engine: self.engine,
+            kills: self.kills,
             keeper: self.keeper,
             boots: self.boots,
             closeStore: self.closeStore
@@ -78,6 +79,8 @@ struct RunningGateway {
 /// The refresh engine for as long as anyone may need a pass.
 private struct EngineService: Service {
     let engine: RefreshEngine
+    /// It has ended when this does.
+    let kills: KillSwitch
     let keeper: EndpointKeeper
     let boots: BootKeeper?
     let closeStore: @Sendable () async -> Void
@@ -94,7 +97,7 @@ private struct EngineService: Service {
             await self.keeper.shutDown()
             tasks.cancelAll()
         }
-        await self.boots?.end()
+        await self.boots?.end(leavesNothing: self.kills.hasLeft)
         await self.closeStore()
     }
 }

@@ -112,6 +112,18 @@ import TokenStorage
         #expect(self.directory.bytes(of: "journal/\(boot)") == nil)
     }
 
+    @Test func `a boot that ends and stays in the store is known to be dead`() async throws {
+        let store = try await self.open()
+        let boot = BootID.random()
+        let register = try self.begin(store, as: boot)
+        let other = try self.begin(store)
+        #expect(await !other.isDead(boot))
+
+        await register.close(leavesNothing: false)
+
+        #expect(await other.isDead(boot))
+    }
+
     @Test func `I19_a success in the journal of a killed boot is committed by the next, once`() async throws {
         let store = try await self.open()
         let spent = AccountRecord.sample(grant: "g", generation: 1)

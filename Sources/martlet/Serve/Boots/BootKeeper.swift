@@ -61,7 +61,7 @@ struct BootKeeper: Sendable {
     }
 
     /// Ends the boot in order; call it when nothing is refreshed any more.
-    func end() async { await self.register.close() }
+    func end(leavesNothing: Bool) async { await self.register.close(leavesNothing: leavesNothing) }
 
     private static func report(_ inheritance: Inheritance, to logger: Logger) {
         if inheritance.boots > 0 {

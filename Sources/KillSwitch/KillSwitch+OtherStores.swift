@@ -1,0 +1,52 @@
+package import Logging
+internal import TokenModel
+package import TokenStorage
+
+/// Stores that are not there any more: a fresh one in such a one's place knows of no kill.
+extension KillSwitch {
+    /// Refuses a store without any log, where this host keeps the log of another that has killed something; or takes that
+    /// over as this one's, to be written back.
+    ///
+    /// - Throws: ``StoreError/Code/outdated`` where there is such a log and that is not wanted.
+    package static func expectNoOther(
+        _ records: SealedRecords,
+        copy: KeptLog,
+        acceptsOlderStore: Bool,
+        logger: Logger
+    ) async throws(StoreError) {
+        guard try await KillLog(records).entry(.start.next) == nil, try await copy.entries().isEmpty else { return }
+        var last: (store: String, at: WallTime)?
+        for (store, log) in try await copy.others() {
+            guard let at = try await self.lastKill(in: log), last.map({ $0.at < at }) ?? true else { continue }
+            last = (store, at)
+        }
+        guard let last else { return }
+        guard acceptsOlderStore else {
+            logger.error(
+                "this store has no kill log, and state_dir has one of another store: start with --accept-older-store to go by it",
+                metadata: ["store.other": "\(last.store)", "error.code": "\(StoreError.Code.outdated.rawValue)"]
+            )
+            throw StoreError(
+                .outdated,
+                "it is new, and state_dir keeps the kill log of the store \(last.store), with a kill of \(last.at.rfc3339) that would "
+                    + "not hold any more: put that store back; or martlet serve --accept-older-store goes by that log here, and "
+                    + "what was killed stays dead; or move state_dir/kill-log/\(last.store) away, if this store is for other tokens"
+            )
+        }
+        try await copy.takeOver(last.store)
+        logger.notice(
+            "the kill log of another store is this one's from now on",
+            metadata: ["store.other": "\(last.store)"]
+        )
+    }
+
+    /// When something was last killed by a log that is kept, or by an order beside it; `nil` for never.
+    private static func lastKill(in log: KeptLog) async throws(StoreError) -> WallTime? {
+        var last: WallTime?
+        for bytes in try await log.entries().map(\.bytes) + (try await log.orders()) {
+            let entry = try KillEntry(decoding: bytes)
+            if !entry.killsNothing { last = max(last ?? entry.at, entry.at) }
+        }
+        return last
+    }
+}
