@@ -49,7 +49,7 @@ async def kill_often(run, cluster, kills, rate, bound):
         seconds = time.monotonic() - begun
     finally:
         pressure.process.terminate()
-        said = await asyncio.to_thread(pressure.process.communicate)
+        said = await asyncio.to_thread(pressure.process.communicate, timeout=30)
     outcomes = json.loads(said[0])
     within, beyond = after([use["at"] for use in (await cluster.provider.stats())["dead_uses"]], spans)
     took.sort()

@@ -48,10 +48,11 @@ class Connection(asyncio.Protocol):
             self.answer.set_result(False)
 
 
-async def work(port, head, pace, offset, outcomes):
+async def work(port, head, pace, offset, outcomes, ended):
     loop, connection, turn = asyncio.get_running_loop(), None, 0
     begun = time.monotonic() + offset
-    while True:
+    # Asked for as well as cancelled: a wait that has just ended does not hear of that.
+    while not ended.is_set():
         late = time.monotonic() - begun - turn * pace
         if late < 0:
             await asyncio.sleep(-late)
@@ -78,9 +79,9 @@ async def main():
     path, rate, ports = sys.argv[1], float(sys.argv[2]), [int(one) for one in sys.argv[3:]]
     head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     outcomes, pace = collections.Counter(), CONNECTIONS / rate
-    tasks = [asyncio.create_task(work(port, head, pace, number * pace / CONNECTIONS, outcomes))
-             for port in ports for number in range(CONNECTIONS)]
     ended = asyncio.Event()
+    tasks = [asyncio.create_task(work(port, head, pace, number * pace / CONNECTIONS, outcomes, ended))
+             for port in ports for number in range(CONNECTIONS)]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await ended.wait()
     for task in tasks:
