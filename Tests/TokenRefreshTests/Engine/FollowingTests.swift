@@ -200,7 +200,10 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let waiting = replica.ask()
-            try await eventually("one to wait") { replica.engine.waiterCount == 1 }
+            // Sent by then: what was not would be withdrawn, as another is asked from here on.
+            try await eventually("one to wait for the provider") {
+                replica.engine.waiterCount == 1 && self.provider.heldCount == 1
+            }
             self.follow(replica, self.plan(), waiters: 1)
             #expect(await replica.ask().value == .error(.overloaded))
             self.provider.release()
