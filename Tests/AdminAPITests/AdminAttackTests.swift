@@ -15,20 +15,7 @@ internal import Testing
             let attempts = Tally()
             let begin = ContinuousClock().now
             try await withThrowingTaskGroup(of: Void.self) { attackers in
-                for _ in 0..<64 {
-                    attackers.addTask {
-                        while !Task.isCancelled {
-                            let answer = try? await admin.caller.send(
-                                .GET,
-                                "/v1/accounts",
-                                authorization: "Bearer wrong-canary"
-                            )
-                            guard let answer else { continue }
-                            #expect(answer.status == 401 || answer.status == 429)
-                            attempts.add()
-                        }
-                    }
-                }
+                Self.attack(admin, by: 64, &attackers, attempts)
                 try await eventually("the attack to be under way") { attempts.count > 64 }
                 let operators = AdminCaller(base: admin.caller.base, token: AdminFixture.adminToken)
                 for _ in 0..<20 {
@@ -49,18 +36,7 @@ internal import Testing
         try await AdminFixture.run(limits: AdminLimits()) { admin in
             let attempts = Tally()
             try await withThrowingTaskGroup(of: Void.self) { attackers in
-                for _ in 0..<160 {
-                    attackers.addTask {
-                        while !Task.isCancelled {
-                            let answer = try? await admin.caller.send(
-                                .GET,
-                                "/v1/accounts",
-                                authorization: "Bearer wrong-canary"
-                            )
-                            if answer != nil { attempts.add() }
-                        }
-                    }
-                }
+                Self.attack(admin, by: 160, &attackers, attempts)
                 // How many they are in how long says nothing of when that begins.
                 try await eventually("many attempts", limit: .seconds(30)) { attempts.count > 500 }
                 let begin = ContinuousClock().now
@@ -73,6 +49,29 @@ internal import Testing
             #expect(admin.logs.lines.count { $0.contains("is somebody trying them out?") } == 1)
             let records = try await admin.audit.log.lastNumber()
             #expect(records <= 1)
+        }
+    }
+
+    /// Has wrong tokens sent, on so many connections at once, until the tasks are cancelled.
+    private static func attack(
+        _ admin: AdminFixture,
+        by count: Int,
+        _ attackers: inout ThrowingTaskGroup<Void, any Error>,
+        _ attempts: Tally
+    ) {
+        for _ in 0..<count {
+            attackers.addTask {
+                while !Task.isCancelled {
+                    let answer = try? await admin.caller.send(
+                        .GET,
+                        "/v1/accounts",
+                        authorization: "Bearer wrong-canary"
+                    )
+                    guard let answer else { continue }
+                    #expect(answer.status == 401 || answer.status == 429)
+                    attempts.add()
+                }
+            }
         }
     }
 }
