@@ -189,15 +189,18 @@ extension KillSwitch {
     /// Waits for the replicas until all are fenced or `deadline`; then says for good that the kill is complete.
     func watch(_ epoch: Epoch, until deadline: BootInstant) async {
         var pause = Duration.milliseconds(5)
-        repeat {
+        while true {
             do throws(StoreError) {
                 if try await self.round(of: epoch) { return }
             } catch {
                 self.logger.debug("a kill waits for the store", metadata: ["error.code": "\(error.code.rawValue)"])
             }
-            await self.timepiece.rest(until: min(deadline, self.timepiece.now.boot.advanced(by: pause)))
+            // Past the deadline there is one more look: who was held up himself has not seen what happened meanwhile.
+            let now = self.timepiece.now.boot
+            guard !Task.isCancelled, now < deadline else { return }
+            await self.timepiece.rest(until: min(deadline, now.advanced(by: pause)))
             pause = min(pause * 2, .milliseconds(250))
-        } while !Task.isCancelled && self.timepiece.now.boot < deadline
+        }
     }
 
     /// One look at all who are waited for.
