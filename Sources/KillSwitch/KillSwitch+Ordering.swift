@@ -9,7 +9,7 @@ extension KillSwitch {
     /// Fences this process against `entry`, before anything is asked of the store.
     func order(_ entry: KillEntry) async {
         self.state.withLock { $0.orders.append(KillOrder(entry: entry)) }
-        let draining = await self.fenceAnew(entry.streams)
+        let draining = await self.fenceAnew(entry.streams).draining
         self.noteOrder(entry.id) { $0.draining = draining }
     }
 
@@ -132,9 +132,9 @@ extension KillSwitch {
     /// Fences this process by its orders and `entries`, which stand behind those it goes by.
     ///
     /// One after the other, whoever asks: no change undoes another.
-    /// - Returns: how many requests were left to end.
+    /// - Returns: how many requests were left to end, and the kills among `entries`.
     @discardableResult
-    func fenceAnew(_ streams: KillStreams, taking entries: [KillEntry] = []) async -> Int {
+    func fenceAnew(_ streams: KillStreams, taking entries: [KillEntry] = []) async -> (draining: Int, kills: [Kill]) {
         let ids = Set(entries.map(\.id))
         return await self.turnstile.pass {
             var (epochs, orders) = self.state.withLock { ($0.epochs, $0.orders) }
@@ -143,11 +143,13 @@ extension KillSwitch {
             epochs.order(Set(orders.map(\.entry.scope)))
             let draining = await self.fence.fence(epochs, streams)
             let new = epochs
-            self.state.withLock { state in
+            return self.state.withLock { state in
+                // In one step: at any time a kill is found, be it as an order or as one that stands.
+                let kills = state.take(entries, draining: draining)
                 state.epochs = new
                 state.orders.removeAll { ids.contains($0.entry.id) }
+                return (draining, kills)
             }
-            return draining
         }
     }
 }

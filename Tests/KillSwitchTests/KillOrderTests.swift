@@ -118,7 +118,7 @@ import TokenStorage
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.loseNextAnswer()
-            let report = try await self.kill(one, wait: .seconds(15))
+            let report = try await self.kill(one, wait: .seconds(36_000))
             #expect(report.state == .complete)
             let entries = try await KillLog(self.house.records).entries(behind: .start)
             #expect(entries.count == 1)
