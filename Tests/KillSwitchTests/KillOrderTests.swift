@@ -78,6 +78,11 @@ import TokenStorage
             #expect(next.kills.waitingScopes.isEmpty)
             #expect(next.kills.epochs.last == Epoch(1))
         }
+        var kept = next.kills.keptKills.makeAsyncIterator()
+        let told = await kept.next()
+        #expect(told?.reason == "drill" && told?.epoch == Epoch(1) && told?.isOwn == false)
+        let more = await kept.next()
+        #expect(more == nil)
         // It stands once, also for whoever kept it first.
         let entries = try await KillLog(self.house.records).entries(behind: .start)
         #expect(entries.map(\.scope) == [self.alice])
