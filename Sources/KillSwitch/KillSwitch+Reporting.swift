@@ -54,7 +54,7 @@ extension KillSwitch {
                 report.replicas = end.replicas
                 report.draining = end.draining
                 report.completedAt = end.completedAt
-            } else if report.replicas.isEmpty {
+            } else if report.state == .pending, report.replicas.isEmpty {
                 // Nobody here has looked yet: after a restart that takes a moment.
                 report.replicas = self.replicas(of: try await self.look(epoch))
             }

@@ -42,6 +42,5 @@ import Testing
             try await other.martlet("kills").output.contains("2 revoked")
         }
         #expect(try await other.curl("echo").contains("urn:martlet:error:account_empty"))
-        #expect(try await house.mock.stats().dead_uses.isEmpty)
     }
 }

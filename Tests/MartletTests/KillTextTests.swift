@@ -63,7 +63,7 @@ internal import martlet
         let whole = try self.list(#"{"kills":\#(kills),"store":"reachable"}"#)
         #expect(whole.count { $0.isEmpty } == 1 && whole.first?.hasPrefix("kill") == true)
         let part = try self.list(#"{"kills":\#(kills),"store":"unreachable"}"#)
-        #expect(part.first?.hasPrefix("incomplete:") == true && Array(part.dropFirst(2)) == whole)
+        #expect(part.first?.hasPrefix("perhaps not all:") == true && Array(part.dropFirst(2)) == whole)
     }
 
     @Test(arguments: [(404, ProgramExit.usage), (400, .usage), (503, .usage), (401, .notAllowed)])
@@ -85,5 +85,8 @@ internal import martlet
         #expect(sighting.kill(in: Self.reply(Self.kill("", id: "new")))?.id == "new")
         #expect(sighting.kill(in: Self.reply(Self.kill("", id: "new", state: "complete"))) == nil)
         #expect(sighting.request.path == "/v1/kills/new")
+        let problem = #"{"type":"urn:martlet:error:store_lost","title":"t","status":503,"detail":"because"}"#
+        #expect(sighting.kill(in: AdminReply(httpStatus: 503, body: Array(problem.utf8))) == nil)
+        #expect(sighting.request.path == "/v1/kills")
     }
 }

@@ -17,6 +17,8 @@ package struct KillSighting: Sendable {
     package mutating func kill(in reply: AdminReply) -> KillReply? {
         guard self.id == nil else {
             let kill = try? reply.read(KillReply.self)
+            // Without the store a report can't be read: what the gateway knows by itself stands in the list.
+            if kill == nil { self.id = nil }
             return kill?.isComplete == false ? kill : nil
         }
         let kills = try? reply.read(KillsReply.self).kills

@@ -13,7 +13,7 @@ package struct KillText: Sendable {
                 list.isIncomplete ? "unknown: the store can't be read, and this replica has heard of none" : "no kills"
             ]
         }
-        let doubt = "incomplete: the store can't be read; there may be kills that this replica has not heard of"
+        let doubt = "perhaps not all: the store can't be read; there may be kills that this replica has not heard of"
         let blocks = (list.isIncomplete ? [[doubt]] : []) + list.kills.map { self.lines($0) }
         return Array(blocks.joined(separator: [""]))
     }
