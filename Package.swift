@@ -36,6 +36,7 @@ func tests(of name: String, using dependencies: [Target.Dependency] = []) -> Tar
 // MARK: - What comes from elsewhere
 
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
@@ -67,6 +68,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -104,9 +106,8 @@ let package = Package(
         room(
             "Proxy",
             uses: [
-                "HTTPWire", "JSONText", "Listening", "LocalFiles", "Telemetry", "TokenModel", crypto, logging, nioCore,
-                nioPosix, nioSSL,
-                nioTLS,
+                "HTTPWire", "JSONText", "Listening", "LocalFiles", "Telemetry", "TokenModel", asn1, crypto, logging,
+                nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         room("Settings", uses: ["JSONText", "LocalFiles", "OAuth", "TokenModel", yaml]),

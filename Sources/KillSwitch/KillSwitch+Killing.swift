@@ -9,18 +9,20 @@ extension KillSwitch {
     ///
     /// This process stops at once, whatever the store says. Where it does not take the kill that is kept, and written as
     /// soon as it does.
+    /// - Parameter orderer: where the order comes from, for ``keptKills``.
     /// - Returns: how far it has come. A pending kill goes on by itself.
     package func kill(
         _ scope: KillScope,
         reason: String,
         streams: KillStreams,
-        wait: Duration
+        wait: Duration,
+        by orderer: String? = nil
     ) async throws(KillSwitchError) -> KillReport {
         let now = self.timepiece.now
         let deadline = now.boot.advanced(by: wait)
         let entry = KillEntry(.kill, scope, reason: reason, streams: streams, at: now.wall)
         let last = self.epochs.last
-        await self.order(entry)
+        await self.order(entry, by: orderer)
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
             // It may have been lost again, or stand where nobody looks: it is kept until it was read.

@@ -55,6 +55,9 @@ package struct Gateway {
         return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
     }
 
+    /// Whether whoever has sent a request is one whom the configuration still has.
+    func knows(_ caller: Caller?) -> Bool { self.callers.knows(caller) }
+
     /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime,
     /// or the lease has.
     ///

@@ -70,6 +70,9 @@ package struct GatewayError: Error, Sendable {
         if error.isBoundElsewhere {
             self.reason =
                 "its tokens belong to another client or endpoint; an operator runs martlet accounts adopt NAME"
+        } else if error.wasEmptied {
+            self.reason =
+                "its tokens were killed or removed, and it waits for new ones: an operator runs martlet accounts import NAME"
         }
     }
 }

@@ -93,9 +93,29 @@ package struct SettingsSummary: Sendable {
         func list(_ kind: String, _ names: [String]?) -> String {
             names.map { ", \(kind) \($0.joined(separator: " "))" } ?? ", all \(kind)"
         }
-        return "\(caller.name): \(caller.keyDigests.count == 1 ? "one key" : "\(caller.keyDigests.count) keys")"
+        return "\(caller.name): \(Self.proofs(of: caller).joined(separator: " or "))"
             + list("routes", caller.routes) + list("accounts", caller.accounts?.map(\.rawValue))
             + list("methods", caller.methods)
+    }
+
+    private static func proofs(of caller: CallerSettings) -> [String] {
+        let keys =
+            switch caller.keyDigests.count {
+            case 0: nil as String?
+            case 1: "one key"
+            case let count: "\(count) keys"
+            }
+        let certificate = caller.certificate.map { name in
+            switch name {
+            case .subject(let name): "a certificate of subject \(name)"
+            case .dns(let name), .uri(let name), .email(let name): "a certificate of \(name)"
+            }
+        }
+        let peer = caller.peer.map { peer in
+            let parts = [peer.user.map { "user \($0)" }, peer.group.map { "group \($0)" }]
+            return "processes of " + parts.compactMap { $0 }.joined(separator: " and ")
+        }
+        return [certificate, keys, peer].compactMap { $0 }
     }
 
     private static func lines(_ tls: UpstreamTLSSettings) -> [String] {

@@ -27,12 +27,21 @@ package struct PassError: Error, Sendable {
     package let retryAfter: Duration?
     /// Nothing is dead: there are tokens, made for another provider, token endpoint or client than the configured one.
     package let isBoundElsewhere: Bool
+    /// There were tokens, which a kill or a removal took.
+    package let wasEmptied: Bool
 
-    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil, isBoundElsewhere: Bool = false) {
+    package init(
+        _ code: Code,
+        _ message: String,
+        retryAfter: Duration? = nil,
+        isBoundElsewhere: Bool = false,
+        wasEmptied: Bool = false
+    ) {
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
         self.isBoundElsewhere = isBoundElsewhere
+        self.wasEmptied = wasEmptied
     }
 }
 

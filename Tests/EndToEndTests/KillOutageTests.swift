@@ -37,6 +37,9 @@ import Testing
         try await eventually("the kill to be complete") {
             try await second.martlet("kills").output.contains("complete")
         }
+        try await eventually("the audit log to have it") {
+            try await second.martlet("audit").output.contains("it was kept since")
+        }
         try await eventually("both tokens to be dead at the provider") {
             try await mock.stats().live["alice"].map { $0.refresh == 0 && $0.access == 0 } ?? false
         }

@@ -58,10 +58,8 @@ import TokenModel
         ("callers: [{ \(key) }]", "12:11: callers[0]: name is missing"),
         (
             "callers: [{ name: a }]",
-            "12:11: callers[0]: key_sha256 is missing; martlet callers new makes a key and its line"
+            "12:11: callers[0]: needs key_sha256, certificate or peer; martlet callers new makes a key and its line"
         ),
-        ("callers: [{ name: a, certificate: { san: b } }]", "12:22: callers[0].certificate: is not supported yet"),
-        ("callers: [{ name: a, peer: { uid: 1 } }]", "12:22: callers[0].peer: is not supported yet"),
         (
             "callers: [{ name: a b, \(key) }]",
             "12:19: callers[0].name: a name has 1 to 64 letters, digits, dots, underscores or hyphens"

@@ -4,10 +4,7 @@ import NIOCore
 /// Who may use the gateway, by what proves it.
 package struct CallerTable: Sendable {
     /// `nil` where the configuration names no callers.
-    ///
-    /// How long a look-up takes tells nothing of a key: what it may tell of is the digest, and nobody can choose a key by
-    /// its digest or come from one to the other.
-    private let callers: [KeyDigest: Caller]?
+    private let callers: Callers?
     private let anyone: Caller
     private let webPages: WebPageRule
     private let edition: Edition
@@ -23,18 +20,13 @@ package struct CallerTable: Sendable {
         let edition = Edition()
         self.edition = edition
         self.anyone = Caller(of: edition)
-        self.callers = plans.map { plans in
-            var callers: [KeyDigest: Caller] = [:]
-            for plan in plans {
-                let caller = Caller(plan, for: table, of: edition)
-                for key in plan.keys { callers[key] = caller }
-            }
-            return callers
-        }
+        self.callers = plans.map { plans in Callers(plans.map { ($0, Caller($0, for: table, of: edition)) }) }
         self.webPages = WebPageRule(hosts: table.routes.compactMap(\.plan.host) + hosts)
     }
 
-    /// Finds out who sends a request.
+    /// Finds out who sends a request: by the certificate that the connection has shown, where any caller is known by one; by
+    /// the request's key; or, where it has none, by whose process has connected over a Unix socket. The first that is there
+    /// decides, good or not: nobody may try two.
     ///
     /// - Parameter unverified: the connection that it came by; it remembers who proved itself on it.
     /// - Throws: ``GatewayError/Code/callerUnknown``, or ``GatewayError/Code/callerForbidden`` for a web page.
@@ -46,8 +38,15 @@ package struct CallerTable: Sendable {
             if !unverified.isOnUnixSocket, let refusal = self.webPages.refusal(of: request) { throw refusal }
             return self.anyone
         }
+        if callers.knowsCertificates, unverified.certificate != nil {
+            guard let caller = unverified.caller(of: self.edition, by: callers) else {
+                throw GatewayError(.callerUnknown, "a connection with a certificate that no caller has")
+            }
+            return caller
+        }
         let bytes = request.bytes.readableBytesUInt8Span
         guard let key = PresentedKey(request.fields, in: bytes) else {
+            if let caller = unverified.caller(of: self.edition, by: callers) { return caller }
             throw GatewayError(.callerUnknown, "a request without a key")
         }
         if let caller = unverified.caller(of: self.edition, presenting: key, in: bytes) { return caller }
@@ -56,5 +55,11 @@ package struct CallerTable: Sendable {
         }
         unverified.remember(caller, presenting: key, in: bytes)
         return caller
+    }
+
+    /// Whether whoever has sent a request may still be there: its name is one that the configuration has.
+    func knows(_ caller: Caller?) -> Bool {
+        guard let callers = self.callers else { return true }
+        return caller?.name.map(callers.names.contains) ?? false
     }
 }

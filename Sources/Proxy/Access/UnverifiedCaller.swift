@@ -20,16 +20,41 @@ package struct UnverifiedCaller {
 
     /// It has come over a Unix socket, where no web page can come from.
     package let isOnUnixSocket: Bool
+    /// Whose process it is, where it has come over a Unix socket.
+    private let peer: PeerIdentity?
+    /// What it has shown; known when the handshake is over.
+    private(set) var certificate: ClientCertificate?
     private var proof: Proof?
+    /// Who it is by certificate or peer, to one table: found once.
+    private var standing: (edition: CallerTable.Edition, caller: Caller?)?
     /// Who sent the request that was judged last; `nil` where that did not come out.
     private(set) var sender: Caller?
 
-    package init(isOnUnixSocket: Bool) {
+    package init(isOnUnixSocket: Bool, peer: PeerIdentity? = nil, certificate: ClientCertificate? = nil) {
         self.isOnUnixSocket = isOnUnixSocket
+        self.peer = peer
+        self.certificate = certificate
+    }
+
+    /// The handshake is over.
+    mutating func showed(_ certificate: ClientCertificate) {
+        self.certificate = certificate
+        self.standing = nil
     }
 
     mutating func sent(_ caller: Caller?) {
         self.sender = caller
+    }
+
+    /// Who it is by what the connection itself says, whatever is in its requests.
+    ///
+    /// - Parameter edition: of the table that asks. What an earlier one has found is nothing to it.
+    mutating func caller(of edition: CallerTable.Edition, by callers: Callers) -> Caller? {
+        if let standing = self.standing, standing.edition === edition { return standing.caller }
+        guard self.certificate != nil || self.peer != nil else { return nil }
+        let caller = callers.caller(of: self.certificate, self.peer)
+        self.standing = (edition, caller)
+        return caller
     }
 
     /// Who proved itself on this connection by the very same field, if anyone did.

@@ -34,6 +34,7 @@ final class CallerHandler: ChannelDuplexHandler {
 
     private let loop: GatewayLoop
     private let isOnUnixSocket: Bool
+    private let peer: PeerIdentity?
     private let isEncrypted: Bool
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
@@ -51,10 +52,13 @@ final class CallerHandler: ChannelDuplexHandler {
     /// Where the loop keeps it.
     var index = 0
 
-    /// - Parameter isEncrypted: it stands behind TLS.
-    init(loop: GatewayLoop, isOnUnixSocket: Bool, isEncrypted: Bool = false) {
+    /// - Parameters:
+    ///   - peer: whose process has connected, where that is over a Unix socket.
+    ///   - isEncrypted: it stands behind TLS.
+    init(loop: GatewayLoop, isOnUnixSocket: Bool, peer: PeerIdentity? = nil, isEncrypted: Bool = false) {
         self.loop = loop
         self.isOnUnixSocket = isOnUnixSocket
+        self.peer = peer
         self.isEncrypted = isEncrypted
         self.state = isEncrypted ? .handshaking : .open
         self.reader = RequestReader(limits: loop.headLimits)
@@ -67,7 +71,7 @@ final class CallerHandler: ChannelDuplexHandler {
         self.exchange = Exchange(
             loop: self.loop,
             caller: self,
-            from: UnverifiedCaller(isOnUnixSocket: self.isOnUnixSocket)
+            from: UnverifiedCaller(isOnUnixSocket: self.isOnUnixSocket, peer: self.peer)
         )
         self.loop.opened(self)
     }
@@ -114,6 +118,7 @@ final class CallerHandler: ChannelDuplexHandler {
             guard case .handshakeCompleted? = event as? TLSUserEvent else { return }
             self.state = .open
             self.waitingSince = self.loop.tick
+            if let certificate = self.certificate { self.exchange?.callerShowed(ClientCertificate(certificate)) }
         case .open, .ending, .closed: break
         }
     }
@@ -198,7 +203,7 @@ final class CallerHandler: ChannelDuplexHandler {
 extension CallerHandler {
     /// The certificate that the caller has proven itself by, with someone of ``CallerTLS`` vouching for it; `nil` where it
     /// has shown none.
-    var certificate: NIOSSLCertificate? {
+    private var certificate: NIOSSLCertificate? {
         guard self.isEncrypted, let context = self.context else { return nil }
         return try? context.pipeline.syncOperations.nioSSL_peerCertificate()
     }
@@ -308,6 +313,12 @@ extension CallerHandler {
 
     /// As ``Exchange/leaseEnded()``.
     func leaseEnded() { self.exchange?.leaseEnded() }
+
+    /// Cuts a tunnel whose caller the configuration does not have any more. What else is under way ends as it began, and
+    /// its caller is asked for again with the next request.
+    func follow(_ gateway: Gateway) {
+        if self.isTunnelling, let exchange = self.exchange, !gateway.knows(exchange.sender) { self.closeNow() }
+    }
 
     /// Ends what has been waited for too long.
     func sweep() {

@@ -62,6 +62,12 @@ final class Exchange {
         self.unverified = unverified
     }
 
+    /// The caller has shown a certificate that somebody vouches for.
+    func callerShowed(_ certificate: ClientCertificate) { self.unverified.showed(certificate) }
+
+    /// Who has sent the request under way, or the one before.
+    var sender: Caller? { self.unverified.sender }
+
     /// No request is under way.
     var isIdle: Bool { self.machine.phase == .idle }
 

@@ -134,6 +134,8 @@ extension GatewayLoop {
         self.headLimits = running.headLimits
         self.callerTimeouts = running.callerTimeouts
         self.meter.follow(routes: running.table.names, log: running.accessLog)
+        // One that is cut leaves the list.
+        for caller in Array(self.callers) { caller.follow(self.gateway) }
     }
 }
 

@@ -127,12 +127,12 @@ package final class ProxyServer: Sendable {
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                channel.peerIdentity().flatMapThrowing { peer in
                     guard let loop = loops.first(where: { $0.eventLoop === channel.eventLoop }) else {
                         throw ChannelError.inappropriateOperationForState
                     }
                     try loop.value.admit(channel, speaksTLS: false) {
-                        let handler = CallerHandler(loop: loop.value, isOnUnixSocket: true)
+                        let handler = CallerHandler(loop: loop.value, isOnUnixSocket: true, peer: peer)
                         try channel.pipeline.syncOperations.addHandler(handler)
                     }
                 }

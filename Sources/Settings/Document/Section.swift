@@ -3,8 +3,6 @@ struct Section<Key: Vocabulary> {
     private let members: [Key: Place]
     /// Keys that an unknown one was probably meant to be: they are not missing as well.
     private let misspelt: Set<String>
-    /// The file has a key that is documented and not there yet.
-    let hasLater: Bool
     private let owner: Place
 
     /// Takes a mapping, and reports every key that is not in the vocabulary; `nil` if it is not a mapping.
@@ -12,13 +10,11 @@ struct Section<Key: Vocabulary> {
         guard let members = place.members() else { return nil }
         var known: [Key: Place] = [:]
         var misspelt: Set<String> = []
-        var hasLater = false
         for member in members {
             if let key = Key(rawValue: member.name) {
                 known[key] = member.place
             } else if Key.later.contains(member.name) {
                 member.place.faultAtKey("is not supported yet")
-                hasLater = true
             } else if !Key.isSensitive, let meant = Suggestion.closest(to: member.name, among: Key.all) {
                 member.place.faultAtKey("unknown key, did you mean \"\(meant)\"?")
                 misspelt.insert(meant)
@@ -30,7 +26,6 @@ struct Section<Key: Vocabulary> {
         }
         self.members = known
         self.misspelt = misspelt
-        self.hasLater = hasLater
         self.owner = place
     }
 
@@ -38,7 +33,6 @@ struct Section<Key: Vocabulary> {
     init(absentFrom owner: Place) {
         self.members = [:]
         self.misspelt = []
-        self.hasLater = false
         self.owner = owner
     }
 

@@ -2,32 +2,51 @@ internal import TokenModel
 
 /// The keys of one caller.
 enum CallerKey: String, Vocabulary {
-    case name, routes, accounts, methods
+    case name, certificate, peer, routes, accounts, methods
     case keyDigest = "key_sha256"
-
-    static let later = ["certificate", "peer"]
 }
 
 extension CallerSettings {
     /// Reads `callers`.
     /// - Parameters:
+    ///   - listeners: where they connect.
     ///   - routes: the routes there are; `nil` if that can't be told.
     ///   - accounts: the names there are; `nil` if that can't be told.
-    static func list(_ place: Place, routes: [RouteSettings]?, accounts: [String]?) -> [CallerSettings]? {
+    static func list(
+        _ place: Place,
+        listeners: [ListenerSettings],
+        routes: [RouteSettings]?,
+        accounts: [String]?
+    ) -> [CallerSettings]? {
         guard let items = place.items() else { return nil }
         if items.isEmpty {
             place.fault("is empty, nobody could use the gateway; without callers this machine's users can")
         }
         var names: [String: Int] = [:]
         var owners: [[UInt8]: Int] = [:]
+        var certificates: [CertificateNameSettings: Int] = [:]
+        var peers: [PeerSettings: Int] = [:]
         return items.enumerated().compactMap { index, item in
             guard let section = Section<CallerKey>(item) else { return nil }
             let name = section.require(.name) { $0.name() }
-            // A caller that is to prove itself otherwise has had its fault.
-            if !section.has(.keyDigest), !section.hasLater {
-                section.missing("key_sha256 is missing; martlet callers new makes a key and its line")
+            if !section.has(.keyDigest), !section.has(.certificate), !section.has(.peer) {
+                section.missing("needs key_sha256, certificate or peer; martlet callers new makes a key and its line")
             }
             let digests = section.read(.keyDigest) { $0.keyDigests(of: index, owners: &owners) } ?? []
+            let certificate = section.read(.certificate) { CertificateNameSettings($0) }
+            if let certificate, let first = certificates.updateValue(index, forKey: certificate) {
+                section[.certificate]?.fault("is the certificate of callers[\(first)] too")
+            }
+            if let place = section[.certificate], !listeners.contains(where: { $0.tls?.clientAuthorities != nil }) {
+                place.warn("no listener asks for certificates, see client_ca of its tls")
+            }
+            let peer = section.read(.peer) { PeerSettings($0) }
+            if let peer, let first = peers.updateValue(index, forKey: peer) {
+                section[.peer]?.fault("is the peer of callers[\(first)] too")
+            }
+            if let place = section[.peer], !listeners.contains(where: \.isUnixSocket) {
+                place.warn("no listener is a Unix socket")
+            }
             let allowedRoutes = section.read(.routes) { $0.references(to: "route", among: routes?.map(\.name)) }
             let allowedAccounts = section.read(.accounts) { $0.references(to: "account", among: accounts) }
             let methods = section.read(.methods) { place in place.atLeastOne { $0.method() } }
@@ -38,6 +57,8 @@ extension CallerSettings {
             let caller = CallerSettings(
                 name: name,
                 keyDigests: digests,
+                certificate: certificate,
+                peer: peer,
                 routes: allowedRoutes,
                 accounts: allowedAccounts?.map { AccountID($0) },
                 methods: methods
@@ -51,6 +72,12 @@ extension CallerSettings {
 
     private func mayUse(_ route: RouteSettings) -> Bool {
         self.routes?.contains(route.name) != false && self.accounts?.contains(route.account) != false
+    }
+}
+
+extension ListenerSettings {
+    fileprivate var isUnixSocket: Bool {
+        if case .unix = self.address { true } else { false }
     }
 }
 

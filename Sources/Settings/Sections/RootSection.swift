@@ -24,7 +24,7 @@ extension GatewaySettings {
         let routes = section.require(.routes) { RouteSettings.list($0, accounts: accounts?.map(\.name)) }
 
         self.callers = section.read(.callers) {
-            CallerSettings.list($0, routes: routes, accounts: accounts?.map(\.name))
+            CallerSettings.list($0, listeners: listeners, routes: routes, accounts: accounts?.map(\.name))
         }
         self.listeners = listeners
         self.admin = AdminSettings(section.section(.admin, of: AdminKey.self), state: state, besides: listeners)

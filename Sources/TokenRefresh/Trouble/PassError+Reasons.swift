@@ -42,7 +42,8 @@ extension PassError {
     static func emptied(_ account: AccountID) -> PassError {
         PassError(
             .accountEmpty,
-            "account \(account): its tokens were killed, and stay dead; sign in again, and martlet accounts import \(account)"
+            "account \(account): its tokens were killed, and stay dead; sign in again, and martlet accounts import \(account)",
+            wasEmptied: true
         )
     }
 

@@ -74,10 +74,23 @@ extension CallerPlan {
         self.init(
             name: caller.name,
             keys: caller.keyDigests.compactMap { KeyDigest($0) },
+            certificate: caller.certificate.map { CertificateName($0) },
+            peer: caller.peer.map { PeerRule(user: $0.user, group: $0.group) },
             routes: caller.routes,
             accounts: caller.accounts,
             methods: caller.methods
         )
+    }
+}
+
+extension CertificateName {
+    fileprivate init(_ name: CertificateNameSettings) {
+        switch name {
+        case .subject(let text): self = .subject(text)
+        case .dns(let text): self = .dns(text)
+        case .uri(let text): self = .uri(text)
+        case .email(let text): self = .email(text)
+        }
     }
 }
 

@@ -112,6 +112,23 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [
+        (true, "its tokens were killed or removed, and it waits for new ones"), (false, "nobody has imported"),
+    ])
+    func `an account whose tokens were killed is not one that never had any`(wasEmptied: Bool, reason: String)
+        async throws
+    {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            question.answer(.failure(PassError(.accountEmpty, "empty", wasEmptied: wasEmptied)))
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(body.contains("urn:martlet:error:account_empty") && body.contains(reason))
+        }
+    }
+
     @Test func `tokens of another client are not called dead`() async throws {
         try await withRig(Rig.Setup(pass: nil)) { rig in
             let caller = try await rig.caller()

@@ -52,6 +52,21 @@ import TokenStorage
         #expect(self.standing(record) == .blocked(PassError(code, "")))
     }
 
+    @Test func `an account without tokens says whether they were killed`() {
+        let swept = AccountRecord.valid().with { record in
+            record.rememberKilled()
+            record.tokens = nil
+        }
+        let without = AccountRecord.valid().with { $0.tokens = nil }
+        for (record, wasEmptied) in [(swept, true), (without, false)] {
+            guard case .blocked(let error) = self.standing(record) else {
+                Issue.record("it is not blocked")
+                continue
+            }
+            #expect(error.wasEmptied == wasEmptied)
+        }
+    }
+
     @Test func `a backoff is counted from the first sight of it, and over when it is over`() {
         let record = AccountRecord.expired().with { $0.trouble = .sample(retryIn: .seconds(9)) }
         let first = Sight(AccountVault.Entry(record: record, version: Version(1)), after: nil, now: self.now)

@@ -1,0 +1,59 @@
+import NIOSSL
+import Proxy
+import TestKit
+import Testing
+
+@Suite struct ClientCertificateTests {
+    /// Its subject is `emailAddress=ops@acme.example,CN=batch+OU=two,OU=Straße,O=Acme\\, Inc. x,C=DE`, as
+    /// `openssl x509 -noout -subject -nameopt RFC2253,utf8,-esc_msb` says; its alternative names are critical.
+    private static let rich = """
+        -----BEGIN CERTIFICATE-----
+        MIICcDCCAhagAwIBAgIUGUY53MGX0nudtyDaX7l5UoU/ezgwCgYIKoZIzj0EAwIw
+        czELMAkGA1UEBhMCREUxFTATBgNVBAoMDEFjbWUsIEluYy4geDEQMA4GA1UECwwH
+        U3RyYcOfZTEaMAoGA1UECwwDdHdvMAwGA1UEAwwFYmF0Y2gxHzAdBgkqhkiG9w0B
+        CQEWEG9wc0BhY21lLmV4YW1wbGUwIBcNMjYxMTIyMDM0OTA4WhgPMjEyNjEwMjkw
+        MzQ5MDhaMHMxCzAJBgNVBAYTAkRFMRUwEwYDVQQKDAxBY21lLCBJbmMuIHgxEDAO
+        BgNVBAsMB1N0cmHDn2UxGjAKBgNVBAsMA3R3bzAMBgNVBAMMBWJhdGNoMR8wHQYJ
+        KoZIhvcNAQkBFhBvcHNAYWNtZS5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+        AQcDQgAEs4tY3KqgOpLygJ1c4WgCYtsKsXiiu8X9Jcccad6aApk9IN5HhiQM7EWF
+        VknEiSNAJD1zJYI9L9JG8jVQVLCyhqOBhTCBgjBhBgNVHREBAf8EVzBVgg5CYXRj
+        aC5JbnRlcm5hbIIOKi53aWxkLmV4YW1wbGWGG3NwaWZmZTovL2FjbWUuZXhhbXBs
+        ZS9CYXRjaIEQb3BzQGFjbWUuZXhhbXBsZYcEfwAAATAdBgNVHQ4EFgQUogxCsRgK
+        TeeJHnZjH51cKOZIQf0wCgYIKoZIzj0EAwIDSAAwRQIhAL/BGPggNuiGx/hY+Yu1
+        oYomSSdUvNPYZzMpRiU41csPAiAteE6jJrJicMap/kMYY+C5bwnWBNYD78Jg1+vC
+        pVjfig==
+        -----END CERTIFICATE-----
+        """
+
+    /// An attribute that has no name, and no alternative names.
+    private static let bare = """
+        -----BEGIN CERTIFICATE-----
+        MIIBNjCB3QIUGmUNlvn98/jsozJ8lUWcDDMmE1swCgYIKoZIzj0EAwIwHTEMMAoG
+        A1MEBQwDb2RkMQ0wCwYDVQQDDARiYXJlMCAXDTI2MTEyMjAzNDkwOFoYDzIxMjYx
+        MDI5MDM0OTA4WjAdMQwwCgYDUwQFDANvZGQxDTALBgNVBAMMBGJhcmUwWTATBgcq
+        hkjOPQIBBggqhkjOPQMBBwNCAASzi1jcqqA6kvKAnVzhaAJi2wqxeKK7xf0lxxxp
+        3poCmT0g3keGJAzsRYVWScSJI0AkPXMlgj0v0kbyNVBUsLKGMAoGCCqGSM49BAMC
+        A0gAMEUCIQCzQo65ZllGgtBTl2tsufiIm37ls3LiTxmzQxjhnDkSJwIgQXGx9A3Q
+        K1fpKe+lVdihPzWAwYOqpS1L8+o0Zqajwd4=
+        -----END CERTIFICATE-----
+        """
+
+    private func names(_ pem: String) throws -> [CertificateName] {
+        let certificate = try #require(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).first)
+        return ClientCertificate(certificate).names
+    }
+
+    @Test func `a certificate is known by its subject and by each of its alternative names`() throws {
+        let expected: [CertificateName] = [
+            .subject(#"emailAddress=ops@acme.example,CN=batch+OU=two,OU=Straße,O=Acme\, Inc. x,C=DE"#),
+            .dns("batch.internal"), .dns("*.wild.example"), .uri("spiffe://acme.example/Batch"),
+            .email("ops@acme.example"),
+        ]
+        #expect(try self.names(Self.rich) == expected)
+        #expect(try self.names(TestCertificates.client) == [.subject("CN=Test client"), .dns("batch.internal")])
+    }
+
+    @Test func `a subject that can't be written without a doubt is nobody's`() throws {
+        #expect(try self.names(Self.bare).isEmpty)
+    }
+}

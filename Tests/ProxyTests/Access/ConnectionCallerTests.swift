@@ -1,0 +1,235 @@
+import Foundation
+import HTTPWire
+import Proxy
+import TestKit
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// Callers that are known by what their connection says: a certificate, or the process behind a Unix socket.
+@Suite struct ConnectionCallerTests {
+    private static func certificate(_ names: CertificateName...) -> ClientCertificate {
+        ClientCertificate(names: names)
+    }
+
+    private func table(_ plans: [CallerPlan]) -> CallerTable {
+        CallerTable(plans, routes: RouteTable([.sample(port: 1)]))
+    }
+
+    private func plans() throws -> [CallerPlan] {
+        [
+            CallerPlan(name: "batch", certificate: .dns("batch.internal")),
+            CallerPlan(name: "mesh", certificate: .uri("spiffe://acme.example/mesh")),
+            CallerPlan(name: "old", certificate: .subject("CN=old,O=Acme")),
+            CallerPlan(name: "reports", keys: [try .of("right")]),
+            CallerPlan(name: "cron", peer: PeerRule(user: 1_001)),
+            CallerPlan(name: "staff", peer: PeerRule(group: 50)),
+            CallerPlan(
+                name: "both",
+                keys: [try .of("both")],
+                certificate: .email("a@b"),
+                peer: PeerRule(user: 7, group: 8)
+            ),
+            CallerPlan(name: "no one", peer: PeerRule()),
+        ]
+    }
+
+    private func caller(
+        _ unverified: inout UnverifiedCaller,
+        _ fields: String = "",
+        of table: CallerTable
+    ) throws -> String? {
+        let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
+        do throws(GatewayError) {
+            return try table.authenticate(request, &unverified).name
+        } catch {
+            #expect(error.code == .callerUnknown)
+            return nil
+        }
+    }
+
+    private static let key = "Martlet-Key: right\r\n"
+
+    @Test(
+        arguments: [
+            (certificate(.dns("batch.internal")), "", "batch"),
+            (certificate(.subject("CN=x"), .dns("other"), .dns("batch.internal")), "", "batch"),
+            (certificate(.uri("spiffe://acme.example/mesh")), "", "mesh"),
+            (certificate(.subject("CN=old,O=Acme")), "", "old"),
+            (certificate(.email("a@b")), "", "both"),
+            // Where it has two names, the configuration's first.
+            (certificate(.subject("CN=old,O=Acme"), .dns("batch.internal")), "", "batch"),
+            // The first that is there decides, good or not.
+            (certificate(.dns("batch.internal")), key, "batch"),
+            (certificate(.dns("batch.internal")), "Martlet-Key: wrong\r\n", "batch"),
+            (certificate(.dns("stranger.internal")), key, nil),
+            (certificate(), key, nil),
+            (nil, key, "reports"),
+            (nil, "", nil),
+            // One kind of name is not another.
+            (certificate(.uri("batch.internal")), "", nil),
+            (certificate(.subject("batch.internal")), "", nil),
+            (certificate(.dns("CN=old,O=Acme")), "", nil),
+            (certificate(.dns("*.internal")), "", nil),
+            (certificate(.subject("CN=old")), "", nil),
+        ] as [(ClientCertificate?, String, String?)]
+    )
+    func `a certificate that was shown decides, whatever key comes with a request`(
+        certificate: ClientCertificate?,
+        fields: String,
+        name: String?
+    ) throws {
+        let table = self.table(try self.plans())
+        var unverified = UnverifiedCaller(isOnUnixSocket: false, certificate: certificate)
+        for _ in 1...2 { #expect(try self.caller(&unverified, fields, of: table) == name) }
+    }
+
+    @Test func `where no caller is known by a certificate, one that is shown opens the door and no more`() throws {
+        let table = self.table([CallerPlan(name: "reports", keys: [try .of("right")])])
+        var unverified = UnverifiedCaller(isOnUnixSocket: false, certificate: Self.certificate(.dns("batch.internal")))
+        #expect(try self.caller(&unverified, Self.key, of: table) == "reports")
+        #expect(try self.caller(&unverified, of: table) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (PeerIdentity(user: 1_001, group: 1), "", "cron"),
+            (PeerIdentity(user: 1_001, group: 50), "", "cron"),
+            (PeerIdentity(user: 2, group: 50), "", "staff"),
+            (PeerIdentity(user: 7, group: 8), "", "both"),
+            (PeerIdentity(user: 7, group: 9), "", nil),
+            (PeerIdentity(user: 50, group: 1_001), "", nil),
+            (PeerIdentity(user: 0, group: 0), "", nil),
+            (nil, "", nil),
+            // Its process is what a request without a key is told by, and no other.
+            (PeerIdentity(user: 1_001, group: 1), key, "reports"),
+            (PeerIdentity(user: 1_001, group: 1), "Martlet-Key: wrong\r\n", nil),
+            (PeerIdentity(user: 1_001, group: 1), "Authorization: Negotiate x\r\n", nil),
+        ] as [(PeerIdentity?, String, String?)]
+    )
+    func `a request without a key is its process's`(peer: PeerIdentity?, fields: String, name: String?) throws {
+        let table = self.table(try self.plans())
+        var unverified = UnverifiedCaller(isOnUnixSocket: true, peer: peer)
+        for _ in 1...2 { #expect(try self.caller(&unverified, fields, of: table) == name) }
+    }
+
+    @Test func `what a connection was to one table is nothing to the next`() throws {
+        let first = self.table([CallerPlan(name: "cron", peer: PeerRule(user: 1))])
+        let next = self.table([CallerPlan(name: "other", peer: PeerRule(user: 1))])
+        let last = self.table([CallerPlan(name: "cron", peer: PeerRule(user: 2))])
+        var unverified = UnverifiedCaller(isOnUnixSocket: true, peer: PeerIdentity(user: 1, group: 1))
+        #expect(try self.caller(&unverified, of: first) == "cron")
+        #expect(try self.caller(&unverified, of: next) == "other")
+        #expect(try self.caller(&unverified, of: last) == nil)
+        #expect(try self.caller(&unverified, of: first) == "cron")
+    }
+
+    @Test func `over TLS a caller is known by the certificate it shows`() async throws {
+        let files = try TLSFiles()
+        var setup = Rig.Setup()
+        setup.tls = try CallerTLS(files.pair("server"), clientAuthorities: files.path("client-ca.pem"))
+        setup.callers = [
+            CallerPlan(name: "batch", certificate: .dns("batch.internal"), methods: ["GET"]),
+            CallerPlan(name: "reports", keys: [try .of("right")]),
+        ]
+        try await withRig(setup) { rig in
+            let identity = (TestCertificates.client, TestCertificates.clientKey)
+            let known = try await rig.secureCaller(.caller(showing: identity))
+            for (request, status) in [
+                ("GET /nowhere", 404), ("GET /nowhere", 404), ("PUT /acme/", 403),
+            ] {
+                try await known.send("\(request) HTTP/1.1\r\nHost: a\r\nMartlet-Key: wrong\r\n\r\n")
+                #expect(try await known.answer().head.status == status)
+            }
+            let unknown = try await rig.secureCaller(.caller())
+            for (fields, status) in [("", 401), ("Martlet-Key: right\r\n", 404)] {
+                try await unknown.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
+                #expect(try await unknown.answer().head.status == status)
+            }
+        }
+    }
+
+    private func withPath(_ test: (String) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await test(directory.appending(path: "m.sock").path)
+    }
+
+    @Test func `over a Unix socket the kernel says whose process it is`() async throws {
+        try await self.withPath { path in
+            var setup = Rig.Setup()
+            setup.unixSocket = path
+            for (rule, status) in [
+                (PeerRule(user: geteuid()), 404), (PeerRule(user: geteuid(), group: getegid()), 404),
+                (PeerRule(group: getegid()), 404), (PeerRule(user: geteuid() + 1), 401),
+                (PeerRule(user: geteuid(), group: getegid() + 1), 401),
+            ] {
+                setup.callers = [CallerPlan(name: "me", peer: rule)]
+                try await withRig(setup) { (_: Rig) async throws in
+                    let caller = try await Peer.connect(toSocket: path)
+                    defer { caller.close() }
+                    try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+                    #expect(try await caller.answer().head.status == status)
+                }
+            }
+        }
+    }
+
+    @Test func `who a kept connection is changes with the configuration, whatever it was let in by`() async throws {
+        try await self.withPath { path in
+            var setup = Rig.Setup()
+            setup.unixSocket = path
+            setup.callers = [
+                CallerPlan(name: "cron", peer: PeerRule(user: geteuid())),
+                CallerPlan(name: "reports", keys: [try .of("right")]),
+            ]
+            try await withRig(setup) { rig in
+                let connections = [
+                    (peer: try await Peer.connect(toSocket: path), fields: ""),
+                    (peer: try await Peer.connect(to: rig.port), fields: Self.key),
+                ]
+                for (callers, status) in [
+                    (setup.callers, 404), ([CallerPlan(name: "other", keys: [try .of("another")])], 401),
+                    (setup.callers, 404),
+                ] {
+                    let plan = ProxyPlan(listeners: [], routes: [], callers: callers, eventLoops: 1)
+                    _ = await rig.server.follow(plan)
+                    for (peer, fields) in connections {
+                        try await peer.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
+                        let answer = try await peer.answer()
+                        #expect(answer.head.status == status)
+                    }
+                }
+                for (peer, _) in connections { peer.close() }
+            }
+        }
+    }
+
+    @Test func `the tunnel of a caller that is taken out is cut, that of one who stays is not`() async throws {
+        var setup = Rig.Setup()
+        let staying = CallerPlan(name: "staying", keys: [try .of("stay")])
+        setup.callers = [staying, CallerPlan(name: "leaving", keys: [try .of("leave")])]
+        try await withRig(setup) { rig in
+            var ends: [(caller: Peer, upstream: Peer)] = []
+            for key in ["leave", "stay"] {
+                let caller = try await rig.caller()
+                try await caller.send(Handshake.request("", "Martlet-Key: \(key)\r\n"))
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                try await upstream.send(Handshake.accepted)
+                #expect(try await caller.head().status == 101)
+                ends.append((caller, upstream))
+            }
+            let plan = ProxyPlan(listeners: [], routes: [.sample(port: 1)], callers: [staying], eventLoops: 1)
+            _ = await rig.server.follow(plan)
+
+            #expect(try await ends[0].caller.rest().ending == .reset)
+            _ = try await ends[0].upstream.rest()
+            try await ends[1].caller.send("still here\r\n")
+            #expect(try await ends[1].upstream.line() == "still here")
+        }
+    }
+}
