@@ -7,7 +7,7 @@ internal import TokenModel
 ///                                                 ▼                 ▼
 ///                                          seal all that is under another key anew
 ///                                                 ▼
-///                             to retire: wait until nobody seals under an old key, look again, drop unused keys
+///                             to retire: wait for whoever seals under an old key, look again, drop unused keys
 ///
 /// A gateway looks at the file before each write, and when it meets a key that it does not know (``LiveKeyRing``). So what
 /// is written once the file has changed, and a write that had begun has ended, is under the new key. So is what goes into a journal.
@@ -23,6 +23,8 @@ package struct Rekeying: ~Copyable {
         package var unused: [SealingKey.ID] = []
         /// Keys that no record names, and that stay for what journals hold.
         package var journalled: [SealingKey.ID] = []
+        /// Keys that somebody still sealed records under meanwhile: a gateway that does not go by this file.
+        package var lingering: [SealingKey.ID] = []
         /// Keys that were taken out of the file.
         package var retired: [SealingKey.ID] = []
     }
@@ -35,7 +37,8 @@ package struct Rekeying: ~Copyable {
 
     /// - Parameters:
     ///   - stateDirectory: whose journals keep the keys that they need.
-    ///   - settling: how long a write that had begun may take to end.
+    ///   - settling: how long a write that had begun may take to end. In that time each gateway also renews its lease,
+    ///     and shows by that under which key it seals.
     /// - Throws: where another process changes the keys.
     package init(
         _ opened: OpenedStore,
@@ -66,10 +69,14 @@ package struct Rekeying: ~Copyable {
             keyAdded: adds,
             resealing: try await store.reseal(progress: progress)
         )
+        var lingering: Set<SealingKey.ID> = []
         if retires, ring.ids.count > 1 {
-            try await self.settle()
-            // What was written under an old key since.
+            try await Task.sleep(for: self.settling, clock: .continuous)
+            // What was written under an old key since. A refresh that has ended meanwhile says nothing: it had the key of
+            // its claim.
             let again = try await store.reseal()
+            let left = Set(outcome.resealing.left.map(\.record))
+            lingering = Set(again.before.filter { !left.contains($0.key) }.values)
             outcome.resealing.resealed += again.resealed
             outcome.resealing.left = again.left
             outcome.resealing.unreadable = again.unreadable
@@ -77,7 +84,8 @@ package struct Rekeying: ~Copyable {
         // Journals first: what is committed meanwhile is among the records then.
         let journals = self.stateDirectory.map { store.surveyJournals(in: $0) } ?? JournalSurvey()
         let used = try await store.survey().byKey
-        let unnamed = ring.retired.map(\.id).filter { used[$0] == nil }
+        outcome.lingering = ring.retired.map(\.id).filter(lingering.contains)
+        let unnamed = ring.retired.map(\.id).filter { used[$0] == nil && !lingering.contains($0) }
         outcome.journalled = unnamed.filter(journals.mayNeed)
         outcome.unused = unnamed.filter { !journals.mayNeed($0) }
         if retires, !outcome.unused.isEmpty {
@@ -86,11 +94,5 @@ package struct Rekeying: ~Copyable {
             outcome.unused = []
         }
         return outcome
-    }
-
-    /// Waits until what was begun under the file of before has ended.
-    private func settle() async throws {
-        guard let age = self.keys.revision?.age, age < self.settling else { return }
-        try await Task.sleep(for: self.settling - age, clock: .continuous)
     }
 }

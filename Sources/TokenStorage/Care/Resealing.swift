@@ -6,6 +6,8 @@ package struct Resealing: Equatable, Sendable {
     package internal(set) var records = 0
     /// Those that are under the new key now, and were not.
     package internal(set) var resealed = 0
+    /// Under which key those were before.
+    var before: [RecordKey: SealingKey.ID] = [:]
     /// Those that were left as they are: their account is being refreshed, or others wrote each time.
     package internal(set) var left: [StoreSurvey.Finding] = []
     /// Those that do not open; they are kept.
@@ -27,7 +29,9 @@ extension OpenedStore {
             report.records += 1
             switch try await self.reseal(stored, at: key) {
             case .unchanged: break
-            case .resealed: report.resealed += 1
+            case .resealed(let former):
+                report.resealed += 1
+                report.before[key] = former
             case .left(let reason): report.left.append(StoreSurvey.Finding(record: key, reason: reason))
             case .unreadable(let reason): report.unreadable.append(StoreSurvey.Finding(record: key, reason: reason))
             }
@@ -38,7 +42,7 @@ extension OpenedStore {
 
     private enum Ending {
         case unchanged
-        case resealed
+        case resealed(SealingKey.ID?)
         case left(String)
         case unreadable(String)
     }
@@ -62,7 +66,7 @@ extension OpenedStore {
             let sealed = try self.keyRing.seal(plaintext, for: context)
             do throws(StoreError) {
                 try await self.store.write(sealed, at: key, as: version, expecting: stored.version)
-                return .resealed
+                return .resealed(stored.value.keyID)
             } catch {
                 guard error.code == .conflict else { throw error }
                 guard let current = try await self.store.read(key) else { return .unchanged }

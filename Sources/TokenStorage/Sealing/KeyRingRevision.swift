@@ -16,13 +16,4 @@ package struct KeyRingRevision: Equatable, Sendable {
         self.seconds = Int64(status.st_mtim.tv_sec)
         self.nanoseconds = Int64(status.st_mtim.tv_nsec)
     }
-
-    /// How long ago the file was written, by the wall clock; never negative.
-    var age: Duration {
-        var now = timespec()
-        guard unsafe clock_gettime(CLOCK_REALTIME, &now) == 0 else { return .zero }
-        let age =
-            Duration.seconds(Int64(now.tv_sec) - self.seconds) + .nanoseconds(Int64(now.tv_nsec) - self.nanoseconds)
-        return max(age, .zero)
-    }
 }

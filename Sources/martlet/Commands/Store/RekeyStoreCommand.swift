@@ -16,8 +16,9 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             themselves. A record whose account is being refreshed is left, and the exit code is 1: run it again.
 
             The old key stays in the file until --retire takes out those that no record is sealed under, and no new tokens
-            in a journal of state_dir. Keep a copy of the file before and after: without its key nothing in a backup of
-            the store opens.
+            in a journal of state_dir. That takes 10 s, or replica.lease if that is longer: each gateway shows within it by
+            which file it goes, and the keys of one that seals under an old key stay. Keep a copy of the file before and
+            after: without its key nothing in a backup of the store opens.
 
             Example:
               martlet store rekey --config martlet.yaml
@@ -34,7 +35,12 @@ struct RekeyStoreCommand: AsyncParsableCommand {
     func run() async throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         try await withStoreAtHand(configuration: path) { store in
-            let rekeying = try Rekeying(store.opened, keys: store.keys, journalsIn: store.stateDirectory)
+            let rekeying = try Rekeying(
+                store.opened,
+                keys: store.keys,
+                journalsIn: store.stateDirectory,
+                settling: max(.seconds(10), store.lease)
+            )
             let outcome = try await self.audited(store) {
                 var progress = ProgressLines("sealed anew or looked at")
                 return try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
@@ -91,6 +97,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                     unreadable: resealing.unreadable.map(FoundRecord.init),
                     unused: outcome.unused.map(\.description),
                     journalled: outcome.journalled.map(\.description),
+                    lingering: outcome.lingering.map(\.description),
                     retired: outcome.retired.map(\.description)
                 )
             )
@@ -101,6 +108,11 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             Console.say(PlainText.line("\(finding.record): \(finding.reason)"))
         }
         for key in outcome.retired { Console.say("key \(key) was taken out") }
+        for key in outcome.lingering {
+            Console.say(
+                "key \(key) stays: a gateway still seals under it; restart those that have another file, then run this again"
+            )
+        }
         for key in outcome.journalled {
             Console.say(
                 "key \(key) stays for the journals in \(store.stateDirectory); martlet store verify says what they hold"

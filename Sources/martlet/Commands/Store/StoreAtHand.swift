@@ -11,6 +11,8 @@ struct StoreAtHand {
     let path: String
     /// Whose journals may hold tokens that the store did not take.
     let stateDirectory: String
+    /// Within which a gateway that runs writes a record of its own.
+    let lease: Duration
     private let store: SQLiteTokenStore
 
     /// Opens what is there; makes neither a store nor a key.
@@ -47,6 +49,7 @@ struct StoreAtHand {
         self.keys = keys
         self.path = database
         self.stateDirectory = settings.stateDirectory
+        self.lease = settings.replica.lease
     }
 
     func close() async { await self.store.close() }

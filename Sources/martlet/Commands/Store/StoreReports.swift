@@ -26,11 +26,13 @@ struct RekeyReport: Encodable {
     let unused: [String]
     /// Keys that no record names, and that stay for what journals hold.
     let journalled: [String]
+    /// Keys that a gateway still seals under.
+    let lingering: [String]
     /// Keys that were taken out of the file.
     let retired: [String]
 
     private enum CodingKeys: String, CodingKey {
-        case store, key, records, resealed, left, unreadable, unused, journalled, retired
+        case store, key, records, resealed, left, unreadable, unused, journalled, lingering, retired
         case keyAdded = "key_added"
     }
 }
