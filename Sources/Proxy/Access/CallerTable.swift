@@ -21,7 +21,7 @@ package struct CallerTable: Sendable {
         self.edition = edition
         self.anyone = Caller(of: edition)
         self.callers = plans.map { plans in Callers(plans.map { ($0, Caller($0, for: table, of: edition)) }) }
-        self.webPages = WebPageRule(hosts: table.routes.compactMap(\.plan.host) + hosts)
+        self.webPages = WebPageRule(hosts: table.plans.compactMap(\.plan.host) + hosts)
     }
 
     /// Finds out who sends a request: by the certificate that the connection has shown, where any caller is known by one; by
