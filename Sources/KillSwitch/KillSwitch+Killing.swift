@@ -9,18 +9,20 @@ extension KillSwitch {
     ///
     /// This process stops at once, whatever the store says. Where it does not take the kill that is kept, and written as
     /// soon as it does.
+    /// - Parameter orderer: where the order comes from, for ``keptKills``.
     /// - Returns: how far it has come. A pending kill goes on by itself.
     package func kill(
         _ scope: KillScope,
         reason: String,
         streams: KillStreams,
-        wait: Duration
+        wait: Duration,
+        by orderer: String? = nil
     ) async throws(KillSwitchError) -> KillReport {
         let now = self.timepiece.now
         let deadline = now.boot.advanced(by: wait)
         let entry = KillEntry(.kill, scope, reason: reason, streams: streams, at: now.wall)
         let last = self.epochs.last
-        await self.order(entry)
+        await self.order(entry, by: orderer)
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
             // It may have been lost again, or stand where nobody looks: it is kept until it was read.
@@ -189,15 +191,18 @@ extension KillSwitch {
     /// Waits for the replicas until all are fenced or `deadline`; then says for good that the kill is complete.
     func watch(_ epoch: Epoch, until deadline: BootInstant) async {
         var pause = Duration.milliseconds(5)
-        repeat {
+        while true {
             do throws(StoreError) {
                 if try await self.round(of: epoch) { return }
             } catch {
                 self.logger.debug("a kill waits for the store", metadata: ["error.code": "\(error.code.rawValue)"])
             }
-            await self.timepiece.rest(until: min(deadline, self.timepiece.now.boot.advanced(by: pause)))
+            // Past the deadline there is one more look: who was held up himself has not seen what happened meanwhile.
+            let now = self.timepiece.now.boot
+            guard !Task.isCancelled, now < deadline else { return }
+            await self.timepiece.rest(until: min(deadline, now.advanced(by: pause)))
             pause = min(pause * 2, .milliseconds(250))
-        } while !Task.isCancelled && self.timepiece.now.boot < deadline
+        }
     }
 
     /// One look at all who are waited for.

@@ -7,9 +7,9 @@ internal import TokenStorage
 /// the store is there again.
 extension KillSwitch {
     /// Fences this process against `entry`, before anything is asked of the store.
-    func order(_ entry: KillEntry) async {
-        self.state.withLock { $0.orders.append(KillOrder(entry: entry)) }
-        let draining = await self.fenceAnew(entry.streams)
+    func order(_ entry: KillEntry, by orderer: String?) async {
+        self.state.withLock { $0.orders.append(KillOrder(entry: entry, isOwn: true, orderer: orderer)) }
+        let draining = await self.fenceAnew(entry.streams).draining
         self.noteOrder(entry.id) { $0.draining = draining }
     }
 
@@ -35,6 +35,7 @@ extension KillSwitch {
         do throws(StoreError) {
             guard let copy = self.copy else { throw StoreError(.unwritable, "there is no copy in state_dir") }
             try await copy.keep(order: entry.encoded(), id: entry.id.rawValue)
+            self.noteOrder(entry.id) { $0.isInCopy = true }
         } catch {
             self.logger.error(
                 "a kill that the store has not taken could not be kept in state_dir: it ends with this process",
@@ -50,12 +51,13 @@ extension KillSwitch {
         for bytes in try await copy.orders() {
             let entry = try KillEntry(decoding: bytes)
             guard !self.state.withLock({ $0.entries.contains { $0.id == entry.id } }) else {
-                await copy.release(order: entry.id.rawValue)
+                // Who has written it has ended before it could say so.
+                if await copy.release(order: entry.id.rawValue) { self.tell(ofKept: KillOrder(entry: entry)) }
                 continue
             }
             let isNew = self.state.withLock { state in
                 guard !state.orders.contains(where: { $0.entry.id == entry.id }) else { return false }
-                state.orders.append(KillOrder(entry: entry, cause: .unreachable))
+                state.orders.append(KillOrder(entry: entry, isInCopy: true, cause: .unreachable))
                 return true
             }
             guard isNew else { continue }
@@ -93,12 +95,29 @@ extension KillSwitch {
     /// Forgets what stands in the log now.
     func release(_ orders: [KillOrder]) async {
         for order in orders where order.cause != nil {
-            await self.copy?.release(order: order.entry.id.rawValue)
+            let isReleased = await self.copy?.release(order: order.entry.id.rawValue) ?? false
+            if isReleased || !order.isInCopy { self.tell(ofKept: order) }
             self.logger.notice(
                 "a kill that had to wait for the store stands there now",
                 metadata: ["kill.id": "\(order.entry.id)", "kill.scope": "\(order.entry.scope.text)"]
             )
         }
+    }
+
+    private func tell(ofKept order: KillOrder) {
+        let epoch = self.state.withLock { state in state.kills.last { $0.entry.id == order.entry.id }?.epoch }
+        guard let epoch else { return }
+        self.newlyStanding.yield(
+            KeptKill(
+                id: order.entry.id,
+                scope: order.entry.scope,
+                reason: order.entry.reason,
+                epoch: epoch,
+                orderedAt: order.entry.at,
+                isOwn: order.isOwn,
+                orderer: order.orderer
+            )
+        )
     }
 
     func noteOrder(_ id: KillID, _ change: (inout KillOrder) -> Void) {
@@ -132,9 +151,9 @@ extension KillSwitch {
     /// Fences this process by its orders and `entries`, which stand behind those it goes by.
     ///
     /// One after the other, whoever asks: no change undoes another.
-    /// - Returns: how many requests were left to end.
+    /// - Returns: how many requests were left to end, and the kills among `entries`.
     @discardableResult
-    func fenceAnew(_ streams: KillStreams, taking entries: [KillEntry] = []) async -> Int {
+    func fenceAnew(_ streams: KillStreams, taking entries: [KillEntry] = []) async -> (draining: Int, kills: [Kill]) {
         let ids = Set(entries.map(\.id))
         return await self.turnstile.pass {
             var (epochs, orders) = self.state.withLock { ($0.epochs, $0.orders) }
@@ -143,11 +162,13 @@ extension KillSwitch {
             epochs.order(Set(orders.map(\.entry.scope)))
             let draining = await self.fence.fence(epochs, streams)
             let new = epochs
-            self.state.withLock { state in
+            return self.state.withLock { state in
+                // In one step: at any time a kill is found, be it as an order or as one that stands.
+                let kills = state.take(entries, draining: draining)
                 state.epochs = new
                 state.orders.removeAll { ids.contains($0.entry.id) }
+                return (draining, kills)
             }
-            return draining
         }
     }
 }

@@ -167,12 +167,10 @@ extension KillSwitch {
         let orders = self.state.withLock { state in state.orders.filter { taken.contains($0.entry.id) } }
         // Only a kill ends anything: what another was told to let end still may.
         let aborts = entries.contains { !$0.killsNothing && $0.streams == .abort }
-        let first = self.epochs
-        let draining = await self.fenceAnew(aborts ? .abort : .drain, taking: entries)
+        let begun = await self.fenceAnew(aborts ? .abort : .drain, taking: entries).kills
         if !isStart {
             for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
         }
-        let begun = self.note(entries, behind: first, orders, draining: draining)
         if isStart {
             self.logger.info("the kill log was read", metadata: ["kill.epoch": "\(self.epochs.last)"])
         } else {
@@ -182,39 +180,6 @@ extension KillSwitch {
         guard entries.contains(where: { !$0.killsNothing }) else { return }
         self.ringForSweep.yield()
         for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
-    }
-
-    /// - Returns: the kills among the entries.
-    private func note(
-        _ entries: [KillEntry],
-        behind first: KillEpochs,
-        _ orders: [KillOrder],
-        draining: Int
-    ) -> [Kill] {
-        var epochs = first
-        var kills: [Kill] = []
-        let ended = self.state.withLock { $0.ended }
-        for entry in entries {
-            let wasKilled = epochs.holds(entry.scope)
-            epochs.fold(entry)
-            guard entry.kind == .kill else { continue }
-            let before = orders.first { $0.entry.id == entry.id }?.draining ?? 0
-            kills.append(
-                Kill(
-                    epoch: epochs.last,
-                    entry: entry,
-                    wasKilled: wasKilled,
-                    draining: max(before, draining),
-                    isEnded: ended.contains(epochs.last)
-                )
-            )
-        }
-        let new = kills
-        self.state.withLock { state in
-            state.entries += entries
-            state.kills += new
-        }
-        return kills
     }
 
     private func announce(_ kill: Kill) {
@@ -283,6 +248,35 @@ extension KillSwitch {
 
     /// It has ended, and is not in the list of those whom a kill waits for.
     package var hasLeft: Bool { self.state.withLock { $0.hasLeft } }
+}
+
+extension KillSwitch.State {
+    /// Takes entries that stand behind those there are.
+    ///
+    /// - Parameter draining: how many requests were left to end by them.
+    /// - Returns: the kills among them.
+    mutating func take(_ entries: [KillEntry], draining: Int) -> [KillSwitch.Kill] {
+        var epochs = self.epochs
+        var kills: [KillSwitch.Kill] = []
+        for entry in entries {
+            let wasKilled = epochs.holds(entry.scope)
+            epochs.fold(entry)
+            guard entry.kind == .kill else { continue }
+            let before = self.orders.first { $0.entry.id == entry.id }?.draining ?? 0
+            kills.append(
+                KillSwitch.Kill(
+                    epoch: epochs.last,
+                    entry: entry,
+                    wasKilled: wasKilled,
+                    draining: max(before, draining),
+                    isEnded: self.ended.contains(epochs.last)
+                )
+            )
+        }
+        self.entries += entries
+        self.kills += kills
+        return kills
+    }
 }
 
 extension Epoch {

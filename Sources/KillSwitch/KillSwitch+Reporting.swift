@@ -5,10 +5,14 @@ internal import TokenStorage
 /// What operators are shown.
 extension KillSwitch {
     /// All kills, the last first; where the store is away, what this process knows of them.
-    package func reports() async throws(KillSwitchError) -> [KillReport] {
+    package func reports() async throws(KillSwitchError) -> [KillReport] { await self.listing().reports }
+
+    /// The same, and whether that is all: of a store that is away nobody knows what it has.
+    package func listing() async -> KillListing {
+        let isWhole = await self.isReadToItsEnd()
         let (kills, orders) = self.state.withLock { ($0.kills, $0.orders) }
         var reports = orders.reversed().map(self.report(on:))
-        var isAway = false
+        var isAway = !isWhole
         for kill in kills.reversed() {
             if !isAway, let report = try? await self.report(on: kill.epoch, kill.entry) {
                 reports.append(report)
@@ -20,7 +24,17 @@ extension KillSwitch {
             report.store = .unreachable
             reports.append(report)
         }
-        return reports
+        return KillListing(reports: reports, isWhole: isWhole)
+    }
+
+    /// Whether this process goes by all that stands in the log, after a poll where it has to catch up.
+    private func isReadToItsEnd() async -> Bool {
+        do throws(StoreError) {
+            if try await self.log.entry(self.epochs.last.next) != nil { try await self.poll() }
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// One kill.
@@ -40,6 +54,9 @@ extension KillSwitch {
                 report.replicas = end.replicas
                 report.draining = end.draining
                 report.completedAt = end.completedAt
+            } else if report.replicas.isEmpty {
+                // Nobody here has looked yet: after a restart that takes a moment.
+                report.replicas = self.replicas(of: try await self.look(epoch))
             }
             report.tokens = try await self.revoker.tokens(of: epoch, entry.scope, self.epochs)
         } catch {
@@ -50,9 +67,11 @@ extension KillSwitch {
 
     /// What this process knows by itself.
     func knownReport(on epoch: Epoch, _ entry: KillEntry) -> KillReport {
-        let now = self.timepiece.now
-        let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch } }
-        let replicas = kill?.watch?.replicas ?? []
+        let (kill, revivedAt) = self.state.withLock { state in
+            let later = state.entries.dropFirst(Int(epoch.rawValue))
+            let revival = later.first { $0.kind == .revive && $0.scope == entry.scope }
+            return (state.kills.first { $0.epoch == epoch }, revival?.at)
+        }
         return KillReport(
             id: entry.id,
             scope: entry.scope,
@@ -61,16 +80,29 @@ extension KillSwitch {
             epoch: epoch,
             state: kill?.isEnded == true ? .complete : .pending,
             wasKilled: kill?.wasKilled ?? false,
-            replicas: replicas.map { replica in
-                KillReport.Replica(
-                    name: replica.name,
-                    state: replica.state,
-                    until: replica.until.map { now.wall.advanced(by: now.boot.duration(to: $0)) }
-                )
-            },
+            replicas: self.replicas(of: kill?.watch),
             draining: kill?.draining ?? 0,
-            startedAt: entry.at
+            startedAt: entry.at,
+            revivedAt: revivedAt
         )
+    }
+
+    /// Who is to be waited for, as the list has it now.
+    private func look(_ epoch: Epoch) async throws(StoreError) -> KillWatch {
+        let now = self.timepiece.now.boot
+        let there = try await self.replicas.list()
+        return KillWatch(epoch, listed: there.entries, unreadable: there.unreadable, now: now)
+    }
+
+    private func replicas(of watch: KillWatch?) -> [KillReport.Replica] {
+        let now = self.timepiece.now
+        return (watch?.replicas ?? []).map { replica in
+            KillReport.Replica(
+                name: replica.name,
+                state: replica.state,
+                until: replica.until.map { now.wall.advanced(by: now.boot.duration(to: $0)) }
+            )
+        }
     }
 
     /// The replicas there are now.

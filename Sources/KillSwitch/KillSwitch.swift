@@ -81,6 +81,10 @@ package final class KillSwitch: Sendable {
     /// Replicas that were expelled, to be removed in their time.
     let expelled: AsyncStream<ReplicaVault.Entry>
     let newlyExpelled: AsyncStream<ReplicaVault.Entry>.Continuation
+    /// Kills that had to wait for the store, as they come to stand there: each once, in one of the processes that share a
+    /// `state_dir`. For one reader.
+    package let keptKills: AsyncStream<KeptKill>
+    let newlyStanding: AsyncStream<KeptKill>.Continuation
     /// Rings when killed tokens may stand in accounts' records.
     let sweepBell: AsyncStream<Void>
     let ringForSweep: AsyncStream<Void>.Continuation
@@ -122,6 +126,7 @@ package final class KillSwitch: Sendable {
         (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
         (self.expelled, self.newlyExpelled) = AsyncStream.makeStream()
+        (self.keptKills, self.newlyStanding) = AsyncStream.makeStream()
         (self.sweepBell, self.ringForSweep) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.revocationBell, self.ringForRevocation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -170,6 +175,7 @@ package final class KillSwitch: Sendable {
         self.ring.finish()
         self.newlyBegun.finish()
         self.newlyExpelled.finish()
+        self.newlyStanding.finish()
         self.ringForSweep.finish()
         self.ringForRevocation.finish()
     }

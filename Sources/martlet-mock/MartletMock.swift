@@ -29,6 +29,7 @@ struct MartletMock: AsyncParsableCommand {
               POST /_control/expire                 all access tokens end now
               PUT  /_control/faults [RULE, …]       what goes wrong from now on; [] for nothing
               GET  /_control/stats                  all that was counted
+              GET  /_control/tokens                 all tokens ever given, to look for them where none belongs
 
             FAULT RULES
               {"on": "token", "times": 2, "delay": "3s", "drop": "after_commit"}

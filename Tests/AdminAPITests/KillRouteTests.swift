@@ -81,7 +81,7 @@ internal import Testing
             let answer = try await admin.caller.send(.POST, "/v1/kill", order)
             #expect(answer.status == 400)
             #expect(answer.body.contains(#""field":"\#(field)""#))
-            #expect(try await admin.caller.send(.GET, "/v1/kills").body == "{\"kills\":[]}\n")
+            #expect(try await admin.caller.send(.GET, "/v1/kills").body == "{\"kills\":[],\"store\":\"reachable\"}\n")
         }
     }
 
@@ -108,9 +108,34 @@ internal import Testing
             #expect(answer.body.contains(#""epoch":null"#))
             let kills = try await admin.caller.send(.GET, "/v1/kills")
             #expect(kills.body.contains(#""store":"unreachable""#))
+            #expect(kills.body.hasSuffix("],\"store\":\"unreachable\"}\n"))
             let status = try await admin.caller.send(.GET, "/v1/status")
             #expect(status.body.contains(#""waiting_kills":[{"account":"alice"}]"#))
             #expect(status.body.contains(#""killed":[{"account":"alice"}]"#))
+        }
+    }
+
+    @Test
+    func `I20_given a kill that was kept while the store was away, it is in the audit log when the store is back`()
+        async throws
+    {
+        try await AdminFixture.run { admin in
+            admin.store.takeAway()
+            let answer = try await admin.caller.send(
+                .POST,
+                "/v1/kill",
+                #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
+            )
+            #expect(answer.body.contains(#""audited":false"#))
+            admin.store.putBack()
+            _ = try await admin.kills.read()
+            try await eventually("the record") {
+                try await admin.caller.send(.GET, "/v1/audit").body.contains("it was kept since")
+            }
+            let audit = try await admin.caller.send(.GET, "/v1/audit").body
+            for part in [#""action":"kill""#, #""outcome":"stands""#, #""reason":"drill""#, "epoch 1"] {
+                #expect(audit.contains(part), "\(part)")
+            }
         }
     }
 

@@ -89,4 +89,40 @@ import Testing
         #expect(stats.refresh_token_uses["alice"] == [1])
         #expect(stats.reuse_detections == 0)
     }
+
+    @Test func `a journal whose sealing key is gone is kept, told of, and serves when the key is back`() async throws {
+        let house = try await Household(grace: "0s")
+        let first = try await self.gatewayInTrouble(in: house)
+        first.program.signal(SIGKILL)
+        _ = try await first.program.ended()
+        try house.directory.move("state/aside.db", to: "state/tokens.db")
+        func store(_ arguments: String...) async throws -> Program.Outcome {
+            try await Program.run(
+                "martlet",
+                ["store"] + arguments + ["--config", "martlet.yaml"],
+                in: house.directory
+            )
+        }
+        // The account's record is claimed, and stays under the old key.
+        let rekeyed = try await store("rekey")
+        #expect(rekeyed.exitCode == 1, "\(rekeyed.errors)")
+        #expect(try await store("verify").output.contains("1 of 1 entries of journals open"))
+        let both = try #require(house.directory.bytes(of: "state/sealing.key"))
+        let lines = both.split(separator: UInt8(ascii: "\n"))
+        try self.write(Array(lines.dropLast().joined(separator: [UInt8(ascii: "\n")])), in: house)
+
+        #expect(try await store("verify").exitCode == 1)
+        let second = try await house.gateway()
+        #expect(second.program.complaints.contains("journal_key_missing"))
+        second.program.signal(SIGTERM)
+        _ = try await second.program.ended()
+        try self.write(both, in: house)
+
+        try await self.expectNothingLost(house, by: try await house.gateway())
+    }
+
+    private func write(_ keys: [UInt8], in house: Household) throws {
+        try house.directory.write(keys, to: "state/sealing.key")
+        try house.directory.setMode(0o600, of: "state/sealing.key")
+    }
 }

@@ -89,7 +89,7 @@ import Testing
         #expect(try await refresh.exitCode != 0)
 
         #expect(try await gateway.curl("echo").contains("account_empty"))
-        try await eventually("what came late to be dead at the provider", limit: .seconds(30)) {
+        try await eventually("what came late to be dead at the provider") {
             try await mock.stats().live["alice"].map { $0.refresh == 0 && $0.access == 0 } ?? false
         }
     }

@@ -38,7 +38,7 @@ import Testing
         #expect(kill.output.contains("stopped: pending"))
         #expect(!kill.output.contains("other: pending"))
         #expect(try await other.curl("echo").contains("urn:martlet:error:killed"))
-        try await eventually("the kill to be complete", limit: .seconds(20)) { try await Self.isComplete(asked) }
+        try await eventually("the kill to be complete") { try await Self.isComplete(asked) }
         #expect(start.duration(to: .now) >= Self.silence)
         #expect(try await asked.martlet("kills").output.contains("stopped: lease_expired"))
 
@@ -82,7 +82,7 @@ import Testing
         #expect(kill.output.contains("mute: pending"))
         #expect(!kill.output.contains("other: pending"))
         #expect(try await mute.curl("echo").contains("urn:martlet:error:killed"))
-        try await eventually("the kill to be complete", limit: .seconds(20)) { try await Self.isComplete(asked) }
+        try await eventually("the kill to be complete") { try await Self.isComplete(asked) }
         #expect(start.duration(to: .now) >= Self.silence)
         #expect(try await mute.curl("echo").contains("urn:martlet:error:"))
         #expect(try await mock.stats().dead_uses.isEmpty)
@@ -100,12 +100,12 @@ import Testing
         #expect(forgotten.exitCode == 0)
         #expect(forgotten.output.contains("lost is expelled"))
         #expect(try await asked.martlet("replicas").output.contains("lost (expelled)"))
-        try await eventually("it to be forgotten", limit: .seconds(20)) {
+        try await eventually("it to be forgotten") {
             try await !asked.martlet("replicas", "list").output.contains("lost")
         }
         #expect(try await asked.martlet("replicas", "forget", "lost").exitCode == 1)
         lost.program.signal(SIGCONT)
-        try await eventually("it to join anew", limit: .seconds(20)) {
+        try await eventually("it to join anew") {
             try await asked.martlet("replicas", "list").output.contains("lost")
         }
     }

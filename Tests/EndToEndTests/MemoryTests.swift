@@ -75,7 +75,7 @@ import Testing
         let crowd = try Crowd(200, to: gateway.callers, receiveBuffer: 16 << 10)
         crowd.send("GET /acme/bytes/16777216 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         // Until all have begun to be answered, and a little longer.
-        let (begun, _) = try await self.growth(gateway, limit: .seconds(30)) { crowd.peek().count { $0 == "" } }
+        let (begun, _) = try await self.growth(gateway, limit: .seconds(100)) { crowd.peek().count { $0 == "" } }
         #expect(crowd.peek().allSatisfy { $0?.hasPrefix("HTTP/1.1 200 ") == true })
         #expect(begun < 200 * 128 << 10, "\(begun) bytes")
     }

@@ -24,17 +24,6 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    /// Sends SIGHUP, and waits for a line of the log with `code`: all of that line.
-    private func reload(_ gateway: Gateway, _ code: String) async throws -> String {
-        let before = gateway.program.complaints.count
-        gateway.program.signal(1)
-        try await eventually("a line with \(code)") {
-            gateway.program.complaints.dropFirst(before).contains("\"\(code)\"")
-        }
-        let lines = gateway.program.complaints.dropFirst(before).split(separator: "\n")
-        return String(try #require(lines.last { $0.contains("\"\(code)\"") }))
-    }
-
     /// The status of a request of a caller that trusts that root; 000 where it does not trust the gateway.
     private func status(_ gateway: Gateway, trusting root: String) async throws -> String {
         try await Program.run(
@@ -67,7 +56,7 @@ import Testing
             try await eventually("the first event") { caller.written.contains("data:") }
 
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
-            let line = try await self.reload(gateway, "config_reloaded")
+            let line = try await gateway.reload("config_reloaded")
 
             #expect(line.contains("listener 127.0.0.1:0"), "\(line)")
             #expect(try await self.status(gateway, trusting: "second.pem") == "200")
@@ -77,7 +66,7 @@ import Testing
             #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("data:") } == 4)
             #expect(outcome.output.contains("connects 1\n"))
             #expect(outcome.output.contains("connects 0\n"))
-            #expect(try await self.reload(gateway, "config_reloaded").contains("nothing"))
+            #expect(try await gateway.reload("config_reloaded").contains("nothing"))
         }
     }
 
@@ -85,13 +74,13 @@ import Testing
         try await self.withGateway { gateway in
             // The certificate is new and its key still the old one's.
             try self.directory.write(Array(TestCertificates.valid.utf8), to: "cert.pem")
-            let line = try await self.reload(gateway, "certificate_unusable")
+            let line = try await gateway.reload("certificate_unusable")
             #expect(line.contains(#""level":"error""#), "\(line)")
             #expect(line.contains("is not that of the first certificate in"))
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
             // When the key comes too, all is well again
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
-            _ = try await self.reload(gateway, "config_reloaded")
+            _ = try await gateway.reload("config_reloaded")
             #expect(try await self.status(gateway, trusting: "second.pem") == "200")
         }
     }
@@ -100,7 +89,7 @@ import Testing
         try await self.withGateway { gateway in
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
             try self.edit { $0.replacing("strip: true", with: "strip: maybe") }
-            let line = try await self.reload(gateway, "config_invalid")
+            let line = try await gateway.reload("config_invalid")
             #expect(line.contains("routes[0].strip: expected true or false"), "\(line)")
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
         }
@@ -112,7 +101,7 @@ import Testing
             try self.edit {
                 $0.replacing("strip: true", with: "strip: false") + "\nshutdown_grace: 7s\nstore: { driver: memory }\n"
             }
-            let line = try await self.reload(gateway, "config_needs_restart")
+            let line = try await gateway.reload("config_needs_restart")
             #expect(line.contains(#""store, shutdown_grace""#), "\(line)")
             // All else changes all the same
             #expect(try await self.status(gateway, trusting: "second.pem") == "404")
@@ -127,7 +116,7 @@ import Testing
             try self.directory.write(Array("new-token-canary\n".utf8), to: "state/admin.token")
             #expect(try await gateway.martlet("status").exitCode == 77)
 
-            let line = try await self.reload(gateway, "config_reloaded")
+            let line = try await gateway.reload("config_reloaded")
 
             #expect(line.contains("admin tokens"), "\(line)")
             #expect(try await gateway.martlet("status").exitCode == 0)
@@ -140,7 +129,7 @@ import Testing
             #expect(!gateway.program.complaints.contains("canary"))
 
             try self.directory.setMode(0o644, of: "state/admin.token")
-            #expect(try await self.reload(gateway, "admin_tokens_unusable").contains("admin.token"))
+            #expect(try await gateway.reload("admin_tokens_unusable").contains("admin.token"))
         }
     }
 
@@ -156,7 +145,7 @@ import Testing
         try await gateway.importGrant(from: mock)
         #expect(try await gateway.curl("echo", ["-o", "/dev/null", "-w", "%{http_code}"]) == "502")
         try self.directory.write(Array(TestCertificates.selfSigned.utf8), to: "roots.pem")
-        let line = try await self.reload(gateway, "config_reloaded")
+        let line = try await gateway.reload("config_reloaded")
         #expect(line.contains("route acme"), "\(line)")
         #expect(try await gateway.curl("echo", ["-o", "/dev/null", "-w", "%{http_code}"]) == "200")
     }

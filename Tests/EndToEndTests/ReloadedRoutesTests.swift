@@ -23,17 +23,6 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    /// Sends SIGHUP, and waits for a line of the log with `code`: all of that line.
-    private func reload(_ gateway: Gateway, _ code: String = "config_reloaded") async throws -> String {
-        let before = gateway.program.complaints.count
-        gateway.program.signal(1)
-        try await eventually("a line with \(code)") {
-            gateway.program.complaints.dropFirst(before).contains("\"\(code)\"")
-        }
-        let lines = gateway.program.complaints.dropFirst(before).split(separator: "\n")
-        return String(try #require(lines.last { $0.contains("\"\(code)\"") }))
-    }
-
     private func edit(_ change: (String) -> String) throws {
         let text = String(decoding: try #require(self.directory.bytes(of: "martlet.yaml")), as: UTF8.self)
         try self.directory.write(Array(change(text).utf8), to: "martlet.yaml")
@@ -59,7 +48,7 @@ import Testing
     @Test func `a new account and its route are there, and serve once tokens are imported`() async throws {
         try await self.withGateway { gateway, mock in
             try self.edit { self.addBob(mock, to: $0) }
-            let line = try await self.reload(gateway)
+            let line = try await gateway.reload()
             #expect(line.contains("account bob added, route new added"), "\(line)")
             #expect(try await self.status(gateway, "new/echo") == "503")
 
@@ -78,7 +67,7 @@ import Testing
         try await self.withGateway { gateway, mock in
             // Given a second account, and a caller in the middle of an answer that the first one pays for
             try self.edit { self.addBob(mock, to: $0) }
-            _ = try await self.reload(gateway)
+            _ = try await gateway.reload()
             let caller = try Program(
                 "/usr/bin/curl",
                 ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/4?every=500ms"],
@@ -93,7 +82,7 @@ import Testing
                     separator: "\n"
                 )
             }
-            let line = try await self.reload(gateway)
+            let line = try await gateway.reload()
             #expect(line.contains("account alice removed, route acme removed"), "\(line)")
 
             #expect(try await self.status(gateway, "acme/echo") == "404")
@@ -110,7 +99,7 @@ import Testing
     @Test func `a bad file changes nothing of what it also changes`() async throws {
         try await self.withGateway { gateway, mock in
             try self.edit { self.addBob(mock, to: $0).replacing("strip: true", with: "strip: maybe") }
-            _ = try await self.reload(gateway, "config_invalid")
+            _ = try await gateway.reload("config_invalid")
             #expect(try await self.status(gateway, "new/echo") == "404")
             #expect(try await self.status(gateway, "acme/echo") == "200")
         }
@@ -121,11 +110,11 @@ import Testing
             let path = self.directory.path(of: "martlet.yaml")
             let text = try #require(self.directory.bytes(of: "martlet.yaml"))
             try #require(unsafe unlink(path) == 0 && mkfifo(path, 0o600) == 0)
-            let line = try await self.reload(gateway, "config_invalid")
+            let line = try await gateway.reload("config_invalid")
             #expect(line.contains("is not a regular file"), "\(line)")
             try #require(unsafe unlink(path) == 0)
             try self.directory.write(text, to: "martlet.yaml")
-            #expect(try await self.reload(gateway).contains("nothing"))
+            #expect(try await gateway.reload().contains("nothing"))
             #expect(try await self.status(gateway, "acme/echo") == "200")
         }
     }
@@ -135,11 +124,11 @@ import Testing
         let gateway = try await Gateway(mock, grant: "client_credentials", in: self.directory)
         // Given a gateway whose provider is held for its secret
         try self.directory.write(Array("wrong-canary\n".utf8), to: "client-secret")
-        #expect(try await self.reload(gateway).contains("provider mock changed"))
+        #expect(try await gateway.reload().contains("provider mock changed"))
         #expect(try await self.status(gateway, "acme/echo") == "502")
 
         try self.directory.write(Array("mock-secret\n".utf8), to: "client-secret")
-        #expect(try await self.reload(gateway).contains("provider mock changed"))
+        #expect(try await gateway.reload().contains("provider mock changed"))
 
         #expect(try await self.status(gateway, "acme/echo") == "200")
         #expect(!gateway.program.complaints.contains("canary"))
@@ -150,7 +139,7 @@ import Testing
         try await self.withGateway { gateway, mock in
             let second = try await Mock(in: self.directory)
             try self.edit { $0.replacing("issuer: \(mock.address)", with: "issuer: \(second.address)") }
-            #expect(try await self.reload(gateway, "account_moved").contains("account alice"))
+            #expect(try await gateway.reload("account_moved").contains("account alice"))
             #expect(try await self.status(gateway, "acme/echo") == "200")
             #expect(try await second.stats().token_requests.ok == 0)
         }
@@ -166,12 +155,13 @@ import Testing
                 input: "key-of-reports"
             ).output.prefix(64)
             try self.edit { $0 + "\ncallers: [{ name: reports, key_sha256: \(digest) }]\n" }
-            #expect(try await self.reload(gateway).contains("caller reports added"))
+            #expect(try await gateway.reload().contains("caller reports added"))
             #expect(try await self.status(gateway, "acme/echo") == "401")
             #expect(try await self.status(gateway, "acme/echo", "-H", "Martlet-Key: key-of-reports") == "200")
             // Everybody who can connect here is on this machine, so that none may be asked for again
             try self.edit { $0.replacing("callers:", with: "# callers:") }
-            #expect(try await self.reload(gateway).contains("caller reports removed"))
+            #expect(try await gateway.reload().contains("caller reports removed"))
+            #expect(gateway.program.complaints.contains("\"callers_removed\""))
             #expect(try await self.status(gateway, "acme/echo") == "200")
         }
     }
@@ -182,7 +172,7 @@ import Testing
         let callers = "callers: [{ name: reports, key_sha256: \(digest) }]"
         try await self.withGateway(listener: "\"unix:\(socket)\"", more: callers) { gateway, _ in
             try self.edit { $0.replacing("callers:", with: "# callers:") }
-            let line = try await self.reload(gateway, "callers_needed")
+            let line = try await gateway.reload("callers_needed")
             #expect(line.contains("unix:\(socket)"), "\(line)")
         }
     }
@@ -190,11 +180,11 @@ import Testing
     @Test func `the log's level and the access log follow`() async throws {
         try await self.withGateway { gateway, _ in
             try self.edit { $0.replacing("log: { level: trace }", with: "log: { level: error, access: false }") }
-            #expect(try await self.reload(gateway).contains("log"))
+            #expect(try await gateway.reload().contains("log"))
             let before = gateway.program.complaints.count
             #expect(try await self.status(gateway, "acme/echo") == "200")
             try self.edit { $0.replacing("log: { level: error, access: false }", with: "log: { level: info }") }
-            #expect(try await self.reload(gateway).contains("log"))
+            #expect(try await gateway.reload().contains("log"))
             let lines = gateway.program.complaints.dropFirst(before)
             #expect(!lines.contains("\"level\":\"debug\"") && !lines.contains("\"message\":\"request\""), "\(lines)")
             #expect(try await self.status(gateway, "acme/echo") == "200")

@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import TestKit
 import Testing
@@ -14,7 +13,7 @@ import Testing
         let stopped = try await house.gatewayAboutToRefresh("\(step)=stop@1")
         let other = try await house.gateway()
         let asked = Task { try await stopped.status() }
-        try await eventually("it to stand still") { Self.isStopped(stopped.program.id) }
+        try await eventually("it to stand still") { stopped.program.standsStill }
 
         let start = ContinuousClock.now
         #expect(try await other.status() == "200")
@@ -31,11 +30,5 @@ import Testing
         #expect(stats.token_requests.invalid_grant == 0)
         #expect(stats.refresh_token_uses["alice"]?.first == uses)
         #expect(stats.refresh_token_uses["alice"]?.dropFirst().allSatisfy { $0 == 1 } == true)
-    }
-
-    /// By its line in `/proc`: the state stands behind the name in parentheses.
-    private static func isStopped(_ process: Int32) -> Bool {
-        let line = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
-        return line.split(separator: ")").last?.split(separator: " ").first == "T"
     }
 }

@@ -14,18 +14,18 @@ import Testing
         let token = directory.path(of: "state/admin.token")
         let arguments = ["status", "--watch", "--admin", gateway.admin, "--admin-token-file", token]
         let watch = try Program("martlet", arguments, in: directory)
-        try await eventually("two blocks", limit: .seconds(20)) { Self.blocks(watch) >= 2 }
+        try await eventually("two blocks") { Self.blocks(watch) >= 2 }
         #expect(watch.written.hasPrefix("20"))
         #expect(!watch.written.contains("\u{1B}"))
 
         // Given a gateway that does not answer for a while
         gateway.program.signal(19)
-        try await eventually("it to be said", limit: .seconds(20)) {
+        try await eventually("it to be said") {
             watch.written.contains("asking again each second; its last answer was")
         }
         let before = Self.blocks(watch)
         gateway.program.signal(18)
-        try await eventually("another block", limit: .seconds(20)) { Self.blocks(watch) > before }
+        try await eventually("another block") { Self.blocks(watch) > before }
 
         watch.signal(2)
         let ended = try await watch.ended()

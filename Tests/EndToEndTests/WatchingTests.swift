@@ -137,7 +137,7 @@ import Testing
 
         gateway.program.signal(15)
 
-        try await eventually("the program to end", limit: .seconds(30)) { !gateway.program.isRunning }
+        try await eventually("the program to end") { !gateway.program.isRunning }
         #expect(gateway.program.exitCode == 0)
     }
 

@@ -91,7 +91,7 @@ import TokenStorage
             let expulsion = try await one.kills.forget(id.rawValue)
             #expect(expulsion.until != nil)
             self.house.store.spoil(.account("nobody"))
-            try await eventually("the kill to be complete", limit: .seconds(30)) {
+            try await eventually("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
             }
         }

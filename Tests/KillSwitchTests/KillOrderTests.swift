@@ -78,6 +78,11 @@ import TokenStorage
             #expect(next.kills.waitingScopes.isEmpty)
             #expect(next.kills.epochs.last == Epoch(1))
         }
+        var kept = next.kills.keptKills.makeAsyncIterator()
+        let told = await kept.next()
+        #expect(told?.reason == "drill" && told?.epoch == Epoch(1) && told?.isOwn == false)
+        let more = await kept.next()
+        #expect(more == nil)
         // It stands once, also for whoever kept it first.
         let entries = try await KillLog(self.house.records).entries(behind: .start)
         #expect(entries.map(\.scope) == [self.alice])
@@ -118,7 +123,7 @@ import TokenStorage
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.loseNextAnswer()
-            let report = try await self.kill(one, wait: .seconds(15))
+            let report = try await self.kill(one, wait: .seconds(36_000))
             #expect(report.state == .complete)
             let entries = try await KillLog(self.house.records).entries(behind: .start)
             #expect(entries.count == 1)

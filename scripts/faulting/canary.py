@@ -1,5 +1,6 @@
 """Looks for tokens where none may stand: logs, metrics, admin answers, Martlet's own answers and the state directory."""
 
+import asyncio
 import base64
 
 # The piece of a token that is looked for, in each of the spellings that bytes take in files.
@@ -29,15 +30,26 @@ def search(places, secrets):
 
 
 async def scan(cluster):
-    """What was found, and what was looked through, in words."""
-    secrets = [("a token", token) for token in cluster.provider.recorder.tokens]
+    """What was found, how many tokens were looked for, and in what, in words."""
+    # The provider's own, and what else was planted.
+    tokens = cluster.provider.recorder.tokens | await cluster.provider.every_token()
+    secrets = [("a token", token) for token in tokens]
     secrets.append(("admin.token", cluster.admin_token))
+    secrets += [("sealing.key", key) for key in sealing_keys(cluster.state)]
     places = [("one of Martlet's own answers", answer) for answer in cluster.answers]
     for gateway in cluster.up:
         for path in ("/metrics", "/v1/status", "/v1/accounts", f"/v1/accounts/{cluster.accounts[0]}"):
             places.append((f"{path} of {gateway.name}", (await gateway.ask("GET", path))[1]))
     for gateway in cluster.gateways:
         places.append((gateway.log_path.name, gateway.log_path.read_bytes()))
+    # The database with its log, the journals, the kept copy of the kills, and what a crash may have left.
     places += [(f"state_dir/{file.name}", file.read_bytes()) for file in sorted(cluster.state.rglob("*")) if file.is_file()]
+    places += [(file.name, file.read_bytes()) for file in sorted(cluster.work.glob("*core*")) if file.is_file()]
     size = sum(len(content) for _, content in places)
-    return search(places, secrets), f"{len(secrets)} tokens in {len(places)} places, {size / 1e6:.1f} MB"
+    found = await asyncio.to_thread(search, places, secrets)
+    return found, len(tokens), f"{size} bytes of {len(places)} places"
+
+
+def sealing_keys(state):
+    """The keys that the store is sealed under, as they stand in their file."""
+    return [line for path in state.glob("sealing.key") for line in path.read_text().split("\n") if line and not line.startswith("#")]

@@ -2,13 +2,14 @@
 from the exchange to the commit nothing is lost and nothing goes out twice."""
 
 import asyncio
+import collections
 import mmap
 import pathlib
 import time
 
 from faulting.history import say
 from faulting.load import Load
-from faulting.verdicts import counted, events
+from faulting.verdicts import counted, events, spent_twice
 from harness.checks import Skipped, equals
 from harness.processes import Failed
 
@@ -18,32 +19,60 @@ STEPS = ["before_read", "after_read", "before_claim", "after_claim", "before_exc
 LOST, BROKEN = {"on": "token", "drop": "after_commit"}, {"on": "token", "status": 500, "times": 2}
 # Steps that only a trouble with the provider leads to.
 TROUBLED = {"before_renewal": LOST, "after_renewal": LOST, "before_write_back": BROKEN, "after_write_back": BROKEN}
-# A claim stands for the provider's timeout of 2 s, and 4 s.
-SHORT, LONG, RECOVERY = 3, 9, 20
+# SIGSTOP for less than a claim stands (the provider's timeout of 2 s, and 4 s), and for more.
+HOLDS, CLAIM, RECOVERY = (3, 13, 30), 6, 20
 
 
 async def run(run):
-    with open(run.options.program, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+    require_failpoints(run.options.program)
+    holds = [one for one in HOLDS if one <= max(HOLDS[0], run.options.minutes * 6)]
+    # Side by side, each with processes, a store and a provider of its own: a fault of a provider's strikes whoever asks it.
+    parts = [(0, STEPS), (60, STEPS), (60, TROUBLED)]
+    plans = [(grace, plan(run.random, steps, holds)) for grace, steps in parts]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for grace, tries in plans:
+                group.create_task(part(run, grace, tries))
+    except ExceptionGroup as failures:
+        # One says why; the others were cancelled for it.
+        raise failures.exceptions[0] from None
+
+
+def require_failpoints(program):
+    with open(program, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
         if image.find(b"MARTLET_FAILPOINTS") < 0:
-            raise Skipped("this martlet has no failpoints: try a debug build")
-    hold = [SHORT, LONG] if run.options.minutes >= 1 else [SHORT]
-    for grace in (0, 60):
-        steps = STEPS + (list(TROUBLED) if grace else [])
-        tries = [(step, action) for action in ("kill", *hold) for step in steps]
-        run.random.shuffle(tries)
-        async with run.with_cluster(len(tries), count=2, access_ttl="60s", grace=f"{grace}s") as cluster:
-            wrong = {"was not served": [], "was spent twice": [], "died": [], "has not one event": [], "was not reached": []}
-            for account, (step, action) in zip(cluster.accounts, tries):
-                for what in await attempt(cluster, account, step, action, grace):
-                    wrong[what].append(f"{step}={action}")
-            say(f"steps: grace {grace} s: {len(tries)} tries")
-            run.checks.append(counted(f"grace {grace} s: steps tried", len(tries)))
-            run.checks += [equals(f"grace {grace} s: whose account {what}", sorted(found), []) for what, found in wrong.items()]
+            raise Skipped(f"{program} has no failpoints, which only a debug build has: swift build --product martlet, then --program .build/debug/martlet")
 
 
-async def attempt(cluster, account, step, action, grace):
-    """What was wrong with the account whose refresh met that."""
-    first, other = cluster.gateways
+def plan(chance, steps, holds):
+    """What to try in which order: a step, what happens there, and which of the first three of four processes it happens to."""
+    tries = [(step, action, chance.randrange(3)) for action in ("kill", *holds) for step in steps]
+    chance.shuffle(tries)
+    return tries
+
+
+async def part(run, grace, tries):
+    async with run.with_cluster(len(tries), access_ttl="60s", grace=f"{grace}s") as cluster:
+        wrong = {"was not served": [], "was spent twice": [], "died": [], "has not one event": [], "was not reached": []}
+        for account, (step, action, victim) in zip(cluster.accounts, tries):
+            for what in await attempt(cluster, account, cluster.gateways[victim], step, action, grace):
+                wrong[what].append(f"{step}={action}")
+        name = f"grace {grace} s{', the provider in trouble' if tries[0][0] in TROUBLED else ''}: "
+        say(f"steps: {name}{len(tries)} tries")
+        run.checks.append(counted(name + "tries", tally(tries)))
+        run.checks.append(counted(name + "refresh tokens spent again, accounts dead", f"{len(spent_twice(cluster))}, {len(await cluster.dead())}"))
+        run.checks += [equals(name + f"whose account {what}", sorted(found), []) for what, found in wrong.items()]
+
+
+def tally(tries):
+    """How many processes were killed, and stopped for how long, and at how many steps."""
+    counts = collections.Counter("killed" if action == "kill" else f"stopped for {action} s" for _, action, _ in tries)
+    return ", ".join(f"{count} {what}" for what, count in counts.items()) + f"; {len({step for step, _, _ in tries})} steps"
+
+
+async def attempt(cluster, account, first, step, action, grace):
+    """What was wrong with the account whose refresh met that in the process `first`."""
+    other = cluster.gateways[-1]
     if first.is_up:
         first.kill()
     await first.start({"MARTLET_FAILPOINTS": f"{step}={'kill' if action == 'kill' else 'stop'}@1"})
@@ -62,8 +91,10 @@ async def attempt(cluster, account, step, action, grace):
         await calls
         await first.start()
     else:
-        await asyncio.sleep(action)
-        first.go_on()
+        try:
+            await asyncio.sleep(action)
+        finally:
+            first.go_on()
         await calls
     begun, dead = time.monotonic(), False
     while not dead and load.served.get(account, 0) < begun and time.monotonic() < begun + RECOVERY:
@@ -98,7 +129,7 @@ def judge(cluster, account, step, action, grace, dead, is_served):
     uses = [use for use in cluster.provider.recorder.uses if use.account == account]
     most = max((sum(other.token == use.token for other in uses) for use in uses), default=0)
     # What ends, or stands still for longer than its claim, within the window takes its answer with it.
-    may_repeat = step in TROUBLED or step in WINDOW and action in ("kill", LONG)
+    may_repeat = step in TROUBLED or step in WINDOW and (action == "kill" or action > CLAIM)
     found = []
     if dead and (grace or not may_repeat):
         found.append("died")

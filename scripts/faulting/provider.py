@@ -46,6 +46,10 @@ class Provider:
     async def stats(self):
         return await self.control("GET", "stats")
 
+    async def every_token(self):
+        """All tokens that the provider has ever given, also those whose answer nobody saw."""
+        return set((await self.control("GET", "tokens"))["tokens"])
+
     async def control(self, method, what, body=None):
         caller = Caller(self.api)
         try:

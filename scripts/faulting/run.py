@@ -9,17 +9,16 @@ from faulting.canary import scan
 from faulting.cluster import Cluster
 from faulting.history import say
 from faulting.provider import Provider
-from harness.checks import equals
+from harness.checks import Check, equals
 from harness.processes import Failed
 
 
 class Run:
-    """One case: its chance, its history, its clusters."""
+    """One case: its chance, its history, its clusters. It may have several at a time."""
 
     def __init__(self, options, chance, history, work):
         self.options, self.random, self.history, self.work = options, chance, history, work
-        self.checks, self.cluster, self.provider = [], None, None
-        self.evidence = ""
+        self.checks, self.evidence = [], ""
 
     def scaled(self, seconds, least=1):
         """Of what takes `seconds` in the full run of five minutes."""
@@ -34,20 +33,21 @@ class Starting:
 
     def __init__(self, run, settings, access_ttl, grace):
         self.run, self.settings, self.access_ttl, self.grace = run, settings, access_ttl, grace
+        self.cluster, self.provider = None, None
 
     async def __aenter__(self):
         run = self.run
         work = pathlib.Path(tempfile.mkdtemp(dir=run.work))
         run.history.note(f"a provider with access tokens for {self.access_ttl} and a grace of {self.grace}")
-        run.provider = Provider(run.options.mock, work, run.history, self.access_ttl, self.grace)
+        self.provider = Provider(run.options.mock, work, run.history, self.access_ttl, self.grace)
         try:
-            await run.provider.start()
-            run.cluster = Cluster(run, work, run.provider, **self.settings)
-            await run.cluster.start()
+            await self.provider.start()
+            self.cluster = Cluster(run, work, self.provider, **self.settings)
+            await self.cluster.start()
         except BaseException:
             await self.end()
             raise
-        return run.cluster
+        return self.cluster
 
     async def __aexit__(self, kind, error, trace):
         try:
@@ -59,19 +59,21 @@ class Starting:
             await self.end()
 
     async def judge(self):
-        cluster = self.run.cluster
+        cluster = self.cluster
         fatal = [line for gateway in cluster.gateways for line in gateway.fatal_lines()]
         self.run.checks.append(equals("traps", len(fatal), 0))
-        found, looked = await scan(cluster)
-        say(f"canary: {looked}")
+        found, tokens, looked = await scan(cluster)
+        say(f"canary: {tokens} tokens in {looked}")
         if found:
             self.run.history.note(f"tokens were found: {'; '.join(found[:20])}")
-        self.run.checks.append(equals("tokens where none belong", len(found), 0))
+        # To look for none would prove nothing.
+        self.run.checks += [Check("tokens looked for", f"{tokens} in {looked}", "some", tokens > 0),
+                            equals("tokens where none belong", len(found), 0)]
 
     async def keep_evidence(self):
         stats = "it does not answer"
         try:
-            stats = await asyncio.wait_for(self.run.provider.stats(), 5)
+            stats = await asyncio.wait_for(self.provider.stats(), 5)
             # Of the long ones what is out of the ordinary.
             stats["refresh_token_uses"] = {name: uses for name, uses in stats["refresh_token_uses"].items() if max(uses, default=0) > 1}
             stats["live"] = {name: live for name, live in stats["live"].items() if live["refresh"] != 1}
@@ -79,11 +81,11 @@ class Starting:
             stats = json.dumps(stats)
         except (OSError, EOFError, asyncio.TimeoutError, Failed):
             pass
-        self.run.evidence += f"--- the mock's stats\n{stats[:6000]}\n{self.run.cluster.tails() if self.run.cluster else ''}"
+        self.run.evidence += f"--- the mock's stats\n{stats[:6000]}\n{self.cluster.tails() if self.cluster else ''}"
 
     async def end(self):
-        if self.run.cluster:
-            self.run.cluster.stop()
-        if self.run.provider:
-            await self.run.provider.stop()
-        self.run.cluster = self.run.provider = None
+        if self.cluster:
+            self.cluster.stop()
+        if self.provider:
+            await self.provider.stop()
+        self.cluster = self.provider = None

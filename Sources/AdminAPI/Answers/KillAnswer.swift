@@ -19,6 +19,7 @@ struct KillAnswer: Encodable, Sendable {
         case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"
+        case revivedAt = "revived_at"
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -37,6 +38,7 @@ struct KillAnswer: Encodable, Sendable {
         try members.encode(self.report.draining, forKey: .draining)
         try members.encode(self.report.startedAt.rfc3339, forKey: .startedAt)
         try members.encode(self.report.completedAt?.rfc3339, forKey: .completedAt)
+        try members.encode(self.report.revivedAt?.rfc3339, forKey: .revivedAt)
         try members.encodeIfPresent(self.isAudited, forKey: .audited)
     }
 
@@ -98,9 +100,16 @@ struct ScopeAnswer: Encodable, Sendable {
     }
 }
 
-/// All kills, the last first.
+/// All kills, the last first, as far as they are known.
 struct KillsAnswer: Encodable, Sendable {
     let kills: [KillAnswer]
+    /// `unreachable`: there may be others, that this replica has not read.
+    let store: String
+
+    init(_ listing: KillListing) {
+        self.kills = listing.reports.map { KillAnswer($0) }
+        self.store = (listing.isWhole ? KillReport.Store.reachable : .unreachable).rawValue
+    }
 }
 
 /// What was revived, by which entry of the log, and what is killed still.

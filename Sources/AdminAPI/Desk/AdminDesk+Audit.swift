@@ -80,6 +80,20 @@ extension AdminDesk {
         }
     }
 
+    /// Records kills that were kept while the store was away, when they stand there; until its task is cancelled.
+    func recordKeptKills() async {
+        guard let audit = self.audit else { return }
+        for await kill in self.kills.keptKills {
+            let detail =
+                "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
+            let actor: AuditActor = kill.isOwn ? .admin(at: kill.orderer) : .gateway("state_dir")
+            while await !audit.recordKeptKill(of: kill.scope, reason: kill.reason, detail: detail, by: actor) {
+                // The store may be away again.
+                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+            }
+        }
+    }
+
     /// What was recorded.
     func auditPage(_ query: AuditQuery) async throws(AdminError) -> AuditAnswer {
         guard let audit = self.audit else { throw .noSuchPath }

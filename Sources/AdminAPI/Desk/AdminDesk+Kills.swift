@@ -18,7 +18,8 @@ extension AdminDesk {
                     request.scope,
                     reason: request.reason,
                     streams: request.streams,
-                    wait: request.wait
+                    wait: request.wait,
+                    by: actor.from
                 )
             } catch {
                 throw AdminError(error)
@@ -41,10 +42,6 @@ extension AdminDesk {
             "epoch \($0.epoch)"
         }
         return RevivalAnswer(request.scope, revival, killed: self.kills.killedScopes)
-    }
-
-    func killReports() async throws(AdminError) -> [KillReport] {
-        do throws(KillSwitchError) { return try await self.kills.reports() } catch { throw AdminError(error) }
     }
 
     func killReport(_ id: KillID) async throws(AdminError) -> KillReport {

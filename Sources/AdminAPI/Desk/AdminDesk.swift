@@ -150,7 +150,7 @@ final class AdminDesk: Sendable {
             let request = try RevivalRequest(try await self.read(&body))
             return AdminAnswer(.ok, try await self.revive(request, by: actor))
         case .kills:
-            return AdminAnswer(.ok, KillsAnswer(kills: try await self.killReports().map { KillAnswer($0) }))
+            return AdminAnswer(.ok, KillsAnswer(await self.kills.listing()))
         case .kill(let id):
             return AdminAnswer(.ok, KillAnswer(try await self.killReport(id)))
         case .killedTokens(let id):

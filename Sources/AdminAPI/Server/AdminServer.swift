@@ -183,14 +183,18 @@ package final class AdminServer: Service, Sendable {
     }
 
     private func serve() async {
-        await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await self.listener.run() }
-            tasks.addTask {
-                try? await self.listener.channel.closeFuture.get()
-                try? await Task.sleep(for: self.limits.stopGrace)
+        await withDiscardingTaskGroup { records in
+            records.addTask { await self.desk.recordKeptKills() }
+            await withTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { await self.listener.run() }
+                tasks.addTask {
+                    try? await self.listener.channel.closeFuture.get()
+                    try? await Task.sleep(for: self.limits.stopGrace)
+                }
+                await tasks.next()
+                tasks.cancelAll()
             }
-            await tasks.next()
-            tasks.cancelAll()
+            records.cancelAll()
         }
     }
 

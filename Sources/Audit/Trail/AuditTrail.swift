@@ -112,6 +112,36 @@ package final class AuditTrail: Sendable {
         }
     }
 
+    /// Records a kill that went ahead without a record, and stands by now.
+    ///
+    /// - Parameter detail: what is known of it, and that it comes late.
+    /// - Returns: whether that is in the log. That it was not is said already.
+    package func recordKeptKill(
+        of scope: KillScope,
+        reason: String,
+        detail: String,
+        by actor: AuditActor
+    ) async -> Bool {
+        let entry = self.entry(
+            .kill,
+            by: actor,
+            of: scope,
+            reason: reason,
+            outcome: AuditOutcome(of: nil, "stands"),
+            detail: detail
+        )
+        do throws(StoreError) {
+            _ = try await self.write(entry)
+            return true
+        } catch {
+            self.logger.debug(
+                "a kill that was kept is not in the audit log yet",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+            return false
+        }
+    }
+
     private func entry(
         _ action: AuditAction,
         by actor: AuditActor,

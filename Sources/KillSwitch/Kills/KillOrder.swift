@@ -4,6 +4,12 @@ internal import TokenStorage
 /// A kill that does not stand in the log yet, as far as this process knows: it holds here all the same.
 struct KillOrder: Sendable {
     let entry: KillEntry
+    /// This process was asked for it.
+    var isOwn = false
+    /// Where it came from.
+    var orderer: String?
+    /// It stands in `state_dir`, for whoever may write it to the store.
+    var isInCopy = false
     /// Requests that were left to end.
     var draining = 0
     /// Why the store did not take it; from then on each poll tries again. `nil` while it is written for the first time.

@@ -67,4 +67,6 @@ package struct KillReport: Equatable, Sendable {
     package var draining = 0
     package let startedAt: WallTime
     package var completedAt: WallTime?
+    /// When new tokens of the scope were let in again; what it killed stays dead.
+    package var revivedAt: WallTime?
 }

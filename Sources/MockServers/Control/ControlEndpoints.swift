@@ -15,11 +15,13 @@ struct ControlEndpoints {
             return try await self.replaceFaults(exchange)
         case ("/_control/stats", "GET"):
             return try .json(self.service.state.withLock { $0.stats(at: .now) })
+        case ("/_control/tokens", "GET"):
+            return try .json(["tokens": self.service.state.withLock { $0.ledger.everyToken }])
         case ("/_control/grants", _), ("/_control/expire", _):
             return try .methodNotAllowed(allow: "POST")
         case ("/_control/faults", _):
             return try .methodNotAllowed(allow: "PUT")
-        case ("/_control/stats", _):
+        case ("/_control/stats", _), ("/_control/tokens", _):
             return try .methodNotAllowed(allow: "GET")
         default:
             return try .notFound()

@@ -144,6 +144,9 @@ extension TokenLedger {
         )
     }
 
+    /// All tokens that were ever issued, dead or alive, whether or not anybody got to see them.
+    package var everyToken: [String] { Array(self.accessTokens.keys) + Array(self.refreshTokens.keys) }
+
     /// For each account, how often each of its refresh tokens was presented, in the order they were issued; those
     /// never presented are left out.
     package var presentations: [String: [Int]] {

@@ -10,7 +10,7 @@ package struct MissedDeadline: Error, CustomStringConvertible {
 /// - Parameter limit: far beyond what a slow machine needs; only a broken test waits for it.
 package func within<Value: Sendable>(
     _ what: String,
-    limit: Duration = .seconds(30),
+    limit: Duration = .seconds(60),
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     try await withThrowingTaskGroup(of: Value.self) { group in
@@ -27,7 +27,7 @@ package func within<Value: Sendable>(
 /// Waits until `condition` holds.
 package func eventually(
     _ what: String,
-    limit: Duration = .seconds(30),
+    limit: Duration = .seconds(60),
     _ condition: @escaping @Sendable () async throws -> Bool
 ) async throws {
     try await within(what, limit: limit) {

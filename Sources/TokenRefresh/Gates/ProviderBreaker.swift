@@ -10,7 +10,9 @@ package import TokenModel
 ///       └──────────────an answer, by whomever────────────────────────────┘
 ///
 /// A failure is a flight that got no answer that counts: nothing could be sent, the answer was lost, or the provider said
-/// "later". Where it has two accounts or more the five are of at least two: one account's trouble is not the others'.
+/// "later". The five are of at least two accounts: one account's trouble is not the others', and where there is but one,
+/// its own backoff, which all replicas share and which is never longer than 30 s unless the provider asks for that, says
+/// when it is tried again. A longer rest could let the provider's grace for a lost answer pass.
 package struct ProviderBreaker: Equatable, Sendable {
     /// What a flight learned about the provider.
     package enum Lesson: Equatable, Sendable {
@@ -72,7 +74,7 @@ package struct ProviderBreaker: Equatable, Sendable {
         }
     }
 
-    /// Asks to send something. What is admitted must end in ``learned(_:of:among:probe:now:)``.
+    /// Asks to send something. What is admitted must end in ``learned(_:of:probe:now:)``.
     package mutating func admit(
         _ account: AccountID,
         of accounts: Int,
@@ -89,13 +91,10 @@ package struct ProviderBreaker: Equatable, Sendable {
 
     /// Takes note of how an admitted flight ended.
     ///
-    /// - Parameters:
-    ///   - accounts: how many the provider has.
-    ///   - probe: whether it had been admitted as the probe.
+    /// - Parameter probe: whether it had been admitted as the probe.
     package mutating func learned(
         _ lesson: Lesson,
         of account: AccountID,
-        among accounts: Int,
         probe: Bool,
         now: BootInstant
     ) -> Change? {
@@ -110,7 +109,7 @@ package struct ProviderBreaker: Equatable, Sendable {
             row.failures = min(row.failures + 1, Self.mostFailures)
             row.isOfSeveral = row.isOfSeveral || row.first.map { $0 != account } ?? false
             row.first = row.first ?? account
-            guard row.failures >= Self.mostFailures, row.isOfSeveral || accounts < 2 else {
+            guard row.failures >= Self.mostFailures, row.isOfSeveral else {
                 self.state = .closed(row)
                 return nil
             }

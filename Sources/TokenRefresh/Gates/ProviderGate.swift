@@ -62,6 +62,8 @@ package struct ProviderGate: Sendable {
         self.accounts = accounts
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)
+        // Of one account alone no failure says anything of the provider.
+        if accounts < 2 { self.breaker = ProviderBreaker() }
     }
 
     /// Takes a place among what is to be sent. One that is not used must be given back.
@@ -145,7 +147,6 @@ package struct ProviderGate: Sendable {
         let change = self.breaker.learned(
             answer,
             of: account,
-            among: self.accounts,
             probe: ticket.probesAnswer,
             now: now
         )

@@ -52,6 +52,27 @@ struct BootFiles: Sendable {
         unsafe access(self.journalPath(of: boot), F_OK) == 0 || errno != ENOENT
     }
 
+    /// The boots that have a journal here, and are not known to be of another store.
+    func withJournals() throws(SystemCallError) -> [BootID] {
+        let names: [String]
+        do throws(SystemCallError) {
+            names = try PrivateDirectory.names(in: self.journals)
+        } catch {
+            guard error.isMissing else { throw error }
+            return []
+        }
+        return names.map(BootID.init(rawValue:)).filter { $0.isWellFormed && !self.isOfAnotherStore($0) }
+    }
+
+    /// What a boot's file says, whether it runs or not.
+    private func isOfAnotherStore(_ boot: BootID) -> Bool {
+        guard let file = try? OpenFile(opening: self.path(of: boot), O_RDONLY | O_NOFOLLOW | O_NONBLOCK) else {
+            return false
+        }
+        let contents = BootLock.contents(of: self.storeID)
+        return (try? file.read(limit: contents.count)).map { $0 != contents } ?? false
+    }
+
     /// The boots that have a file here.
     func all() -> [BootID] {
         ((try? PrivateDirectory.names(in: self.boots)) ?? []).map(BootID.init(rawValue:)).filter(\.isWellFormed)

@@ -23,6 +23,8 @@ package actor BootRegister: BootWitness, SuccessJournal {
     private let boot: BootID
     private var journal: JournalFile?
     private var dead: Set<BootID> = []
+    /// Boots whose journal stays, and what opened of it has been counted.
+    private var counted: Set<BootID> = []
 
     /// How long a dead boot's file stays, in seconds.
     private static let burialTime = 3_600
@@ -97,13 +99,18 @@ package actor BootRegister: BootWitness, SuccessJournal {
         let path = self.files.journalPath(of: boot)
         var sum = Inheritance()
         do throws(SystemCallError) {
-            let entries = try JournalFile.entries(at: path, self.store.journalSeal(of: boot))
-            sum = await self.store.accounts.inherit(entries)
-            if sum.left == 0 { try PrivateDirectory.remove(path) }
+            let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: boot))
+            sum = await self.store.accounts.inherit(contents.entries)
+            sum.unopened = contents.unopened
+            sum.missingKeys = Set(contents.locked.keys)
+            if sum.isWhole { try PrivateDirectory.remove(path) }
         } catch {
             return nil
         }
-        guard sum.left == 0 else { return sum }
+        guard sum.isWhole else {
+            if sum.unopened > 0, !self.counted.insert(boot).inserted { (sum.committed, sum.dropped) = (0, 0) }
+            return sum
+        }
         if self.dead.insert(boot).inserted { sum.boots = 1 }
         lock.bury()
         if lock.isOlder(than: Self.burialTime, at: now) { lock.remove() }
@@ -114,7 +121,7 @@ package actor BootRegister: BootWitness, SuccessJournal {
 }
 
 extension OpenedStore {
-    fileprivate func journalSeal(of boot: BootID) -> JournalSeal {
-        JournalSeal(boot, keyRing: self.keyRing, storeID: self.storeID)
+    func journalSeal(of boot: BootID) -> JournalSeal {
+        JournalSeal(boot, keys: self.keys, storeID: self.storeID)
     }
 }

@@ -10,6 +10,11 @@ package struct Inheritance: Equatable, Sendable {
     package var dropped = 0
     /// Entries that stay in their journals, since the store does not take them or does not open the account's record.
     package var left = 0
+    /// Entries that stay in their journals, since they do not open here: their key is missing, or a newer version wrote
+    /// them.
+    package var unopened = 0
+    /// The keys that are missing for them.
+    package var missingKeys: Set<SealingKey.ID> = []
 
     package init() {}
 
@@ -19,8 +24,13 @@ package struct Inheritance: Equatable, Sendable {
         sum.committed += right.committed
         sum.dropped += right.dropped
         sum.left += right.left
+        sum.unopened += right.unopened
+        sum.missingKeys.formUnion(right.missingKeys)
         return sum
     }
+
+    /// Whether nothing stays in the journal.
+    var isWhole: Bool { self.left == 0 && self.unopened == 0 }
 }
 
 extension AccountVault {

@@ -10,7 +10,7 @@ internal import TokenModel
 ///                             to retire: wait until nobody seals under an old key, look again, drop unused keys
 ///
 /// A gateway looks at the file before each write, and when it meets a key that it does not know (``LiveKeyRing``). So what
-/// is written once the file has changed, and a write that had begun has ended, is under the new key.
+/// is written once the file has changed, and a write that had begun has ended, is under the new key. So is what goes into a journal.
 package struct Rekeying: ~Copyable {
     /// What came of it.
     package struct Outcome: Sendable {
@@ -21,6 +21,8 @@ package struct Rekeying: ~Copyable {
         package var resealing: Resealing
         /// Keys that are in the file and that no record names.
         package var unused: [SealingKey.ID] = []
+        /// Keys that no record names, and that stay for what journals hold.
+        package var journalled: [SealingKey.ID] = []
         /// Keys that were taken out of the file.
         package var retired: [SealingKey.ID] = []
     }
@@ -28,19 +30,23 @@ package struct Rekeying: ~Copyable {
     private let opened: OpenedStore
     private let keys: KeyRingFile
     private let lock: KeyFileLock
+    private let stateDirectory: String?
     private let settling: Duration
 
     /// - Parameters:
+    ///   - stateDirectory: whose journals keep the keys that they need.
     ///   - settling: how long a write that had begun may take to end.
     /// - Throws: where another process changes the keys.
     package init(
         _ opened: OpenedStore,
         keys: KeyRingFile,
+        journalsIn stateDirectory: String? = nil,
         settling: Duration = .seconds(10)
     ) throws(KeyRingError) {
         self.opened = opened
         self.keys = keys
         self.lock = try KeyFileLock(for: keys.name)
+        self.stateDirectory = stateDirectory
         self.settling = settling
     }
 
@@ -68,8 +74,12 @@ package struct Rekeying: ~Copyable {
             outcome.resealing.left = again.left
             outcome.resealing.unreadable = again.unreadable
         }
+        // Journals first: what is committed meanwhile is among the records then.
+        let journals = self.stateDirectory.map { store.surveyJournals(in: $0) } ?? JournalSurvey()
         let used = try await store.survey().byKey
-        outcome.unused = ring.retired.map(\.id).filter { used[$0] == nil }
+        let unnamed = ring.retired.map(\.id).filter { used[$0] == nil }
+        outcome.journalled = unnamed.filter(journals.mayNeed)
+        outcome.unused = unnamed.filter { !journals.mayNeed($0) }
         if retires, !outcome.unused.isEmpty {
             _ = try self.keys.drop(Set(outcome.unused))
             outcome.retired = outcome.unused

@@ -54,18 +54,18 @@ final class JournalFile {
     /// Takes the file's name away.
     func remove() { try? PrivateDirectory.remove(self.path) }
 
-    /// The entries that a boot which has ended left; what is torn is passed over.
-    static func entries(at path: String, _ seal: JournalSeal) throws(SystemCallError) -> [JournalEntry] {
+    /// What a boot left, or has there by now; nothing where there is no file.
+    static func contents(at path: String, _ seal: JournalSeal) throws(SystemCallError) -> JournalContents {
         do throws(SystemCallError) {
             let file = try OpenFile(opening: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
             let ownership = try file.ownership()
             guard ownership.isRegular, ownership.owner == geteuid() else {
                 throw SystemCallError(EPERM, "\(path) is not a file of this user's")
             }
-            return seal.entries(in: try file.read(limit: JournalBlocks.fileSize))
+            return seal.contents(of: try file.read(limit: JournalBlocks.fileSize))
         } catch {
             guard error.isMissing else { throw error }
-            return []
+            return JournalContents()
         }
     }
 }

@@ -180,8 +180,11 @@ extension KeptLog {
     }
 
     /// Forgets an order: it stands in the store.
-    package func release(order id: String) {
-        try? PrivateDirectory.remove(self.path(ofOrder: id))
+    ///
+    /// - Returns: whether this call did: of several processes that let go of it one is told so.
+    @discardableResult
+    package func release(order id: String) -> Bool {
+        unsafe unlink(self.path(ofOrder: id)) == 0
     }
 
     private func path(ofOrder id: String) -> String { "\(self.directory)/\(Self.orderPrefix)\(id)" }

@@ -6,7 +6,7 @@ package struct OpenedStore: Sendable {
     /// As it is by now: what ``records`` go by.
     package var keyRing: KeyRing { self.keys.ring }
     package let storeID: StoreID
-    private let keys: LiveKeyRing
+    let keys: LiveKeyRing
 
     /// - Parameter source: where `keyRing` is from, if that may come to hold others.
     init(store: any TokenStore, keyRing: KeyRing, from source: (any KeyRingSource)? = nil, storeID: StoreID) {

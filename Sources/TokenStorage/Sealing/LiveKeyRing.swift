@@ -53,6 +53,17 @@ package final class LiveKeyRing: Sendable {
         self.state.withLock { $0.revision = revision }
     }
 
+    /// Looks whether the source has changed where the store may be away, so that its canary can't be asked: keys among
+    /// which is the one that seals here are the same store's.
+    func followUnproven() {
+        guard let source = self.source, let revision = source.revision,
+            self.state.withLock({ $0.revision != revision }), let latest = self.latest,
+            latest.holds(self.ring.current.id)
+        else { return }
+        self.goOver(to: latest)
+        self.state.withLock { $0.revision = revision }
+    }
+
     /// What the source holds; `nil` where it can't be read, which is no reason to end: the keys are known.
     private var latest: KeyRing? { try? self.source?.existing() }
 

@@ -196,6 +196,8 @@ final class WatchedStore: TokenStore {
 
     func takeAway() { self.isAway.withLock { $0 = true } }
 
+    func putBack() { self.isAway.withLock { $0 = false } }
+
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         try self.checkPresence()
         return try await self.store.read(key)

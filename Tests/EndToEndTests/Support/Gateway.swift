@@ -112,6 +112,20 @@ final class Gateway: Sendable {
         try #require(outcome.exitCode == 0, "\(outcome.errors)")
     }
 
+    /// Sends SIGHUP, and waits for a line of the log with `code`: all of that line.
+    func reload(_ code: String = "config_reloaded") async throws -> String {
+        let before = self.program.complaints.utf8.count
+        self.program.signal(1)
+        let lines = { @Sendable in
+            // What stands behind the last line's end may be a part of a line.
+            self.program.complaints.utf8.dropFirst(before)
+                .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
+                .compactMap(String.init).filter { $0.contains("\"\(code)\"") }
+        }
+        try await eventually("a line with \(code)") { !lines().isEmpty }
+        return try #require(lines().last)
+    }
+
     /// Runs curl on a path below `/acme/`, as a caller.
     func curl(_ path: String, _ arguments: [String] = [], limit: Duration = .seconds(60)) async throws -> String {
         let outcome = try await Program.run(

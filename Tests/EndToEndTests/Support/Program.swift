@@ -80,7 +80,7 @@ final class Program: Sendable {
         self.process.signal(number)
     }
 
-    func ended(within limit: Duration = .seconds(30)) async throws -> Outcome {
+    func ended(within limit: Duration = .seconds(60)) async throws -> Outcome {
         try await eventually("the program to end", limit: limit) { !self.isRunning }
         return Outcome(
             exitCode: self.process.endedWith ?? -1,
@@ -91,7 +91,7 @@ final class Program: Sendable {
 
     /// Waits until it has said where it listens: the URL that it writes behind `label`.
     func address(behind label: String) async throws -> String {
-        try await eventually("the program to say where it listens", limit: .seconds(30)) {
+        try await eventually("the program to say where it listens") {
             try #require(self.isRunning, "it ended: \(self.complaints)")
             return self.address(in: self.written, behind: label) != nil
         }

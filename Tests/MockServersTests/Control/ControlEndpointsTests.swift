@@ -29,6 +29,20 @@ import Testing
         }
     }
 
+    @Test func `all tokens ever given are told, also those that are dead or whose answer was lost`() async throws {
+        let rules = TokenRules(rotates: true)
+        try await MockServer.withRunning(MockOptions(rules: rules)) { address in
+            let granted = try await address.grant()
+            _ = try await address.refresh(granted.refreshToken)
+            _ = try await address.request("POST", "/_control/expire")
+            let told = try await address.request("GET", "/_control/tokens").text
+            #expect(told.contains(granted.accessToken))
+            let refreshToken = try #require(granted.refreshToken)
+            #expect(told.contains(refreshToken))
+            #expect(told.split(separator: ",").count == 4)
+        }
+    }
+
     @Test func `rules that can't work change nothing`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
@@ -42,7 +56,8 @@ import Testing
 
     @Test(arguments: [
         ("GET", "/_control/grants", 405), ("GET", "/_control/expire", 405), ("POST", "/_control/faults", 405),
-        ("POST", "/_control/stats", 405), ("GET", "/_control/nothing", 404), ("GET", "/", 404),
+        ("POST", "/_control/stats", 405), ("POST", "/_control/tokens", 405), ("GET", "/_control/nothing", 404),
+        ("GET", "/", 404),
         ("POST", "/oauth/jwks", 405), ("GET", "/oauth/introspect", 405), ("GET", "/oauth/nothing", 404),
     ])
     func `what is not there says so`(method: String, path: String, status: Int) async throws {

@@ -68,6 +68,35 @@ import TokenStorage
         }
     }
 
+    @Test func `a provider's only account is tried again as its own backoff says, however often that failed`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.answerAll(with: .notSent(.connectFailed))
+        // The longest that the jitter can draw, which is drawn here.
+        let backoff: [Duration] = [
+            .milliseconds(500), .seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(16), .seconds(30),
+            .seconds(30),
+        ]
+        try await self.house.withReplica(self.provider) { replica in
+            for (tries, pause) in backoff.enumerated() {
+                let first = await replica.ask().value
+                #expect(first == .error(.refreshFailed))
+                #expect(self.provider.spent.count == tries + 1)
+                self.house.clock.advance(by: pause - .milliseconds(1))
+                _ = await replica.ask().value
+                #expect(self.provider.spent.count == tries + 1, "before \(pause) were over")
+                self.house.clock.advance(by: .milliseconds(1))
+            }
+            #expect(replica.engine.providers == [acme: .answering])
+            #expect(self.heard("a provider fails again and again") == 0)
+
+            self.provider.answer(.success(.sample(9)))
+            let recovered = await replica.ask().value
+            #expect(recovered.generation == Generation(2))
+        }
+    }
+
     @Test func `who waits for more than can be sent is told so at once, and the others in their time`() async throws {
         try await self.putExpired()
         let rate = RefreshRate(perSecond: 1, burst: 1)

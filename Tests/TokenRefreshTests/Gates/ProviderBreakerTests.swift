@@ -12,38 +12,31 @@ import TokenRefresh
     private func opened() -> ProviderBreaker {
         var breaker = ProviderBreaker()
         for account in [self.alice, self.alice, self.alice, self.alice, self.bob] {
-            _ = breaker.learned(.failed, of: account, among: 3, probe: false, now: self.start)
+            _ = breaker.learned(.failed, of: account, probe: false, now: self.start)
         }
         return breaker
     }
 
     @Test(arguments: [
-        ("aaaab", 2, true),
-        ("ababa", 2, true),
-        ("abab", 2, false),
-        // One account's trouble is not the other's.
-        ("aaaaaaaaaa", 2, false),
-        ("aaaaaaaaaab", 2, true),
-        // There is no other.
-        ("aaaaa", 1, true),
-        ("aaaa", 1, false),
+        ("aaaab", true),
+        ("ababa", true),
+        ("abab", false),
+        // One account's trouble is not the other's, and a provider's only account has its own backoff.
+        ("aaaaaaaaaa", false),
+        ("aaaaaaaaaab", true),
         // An answer ends the row.
-        ("aaab+baaa", 2, false),
-        ("aaab+babab", 2, true),
+        ("aaab+baaa", false),
+        ("aaab+babab", true),
         // Flights that ended without an exchange say nothing.
-        ("aa-ab-b", 2, true),
+        ("aa-ab-b", true),
     ])
-    func `five failures in a row, of two accounts where there are two, open it`(
-        row: String,
-        accounts: Int,
-        opens: Bool
-    ) {
+    func `five failures in a row, of at least two accounts, open it`(row: String, opens: Bool) {
         var breaker = ProviderBreaker()
         var changes: [ProviderBreaker.Change] = []
         for letter in row {
             let lesson: ProviderBreaker.Lesson = letter == "+" ? .answered : letter == "-" ? .nothing : .failed
             let account = letter == "b" ? self.bob : self.alice
-            let change = breaker.learned(lesson, of: account, among: accounts, probe: false, now: self.start)
+            let change = breaker.learned(lesson, of: account, probe: false, now: self.start)
             if let change { changes.append(change) }
         }
         #expect(breaker.isOpen == opens)
@@ -69,13 +62,6 @@ import TokenRefresh
         #expect(late == .probe)
     }
 
-    @Test func `a provider's only account finds out as soon as any would`() {
-        var breaker = ProviderBreaker()
-        for _ in 0..<5 { _ = breaker.learned(.failed, of: self.alice, among: 1, probe: false, now: self.start) }
-        let probe = breaker.admit(self.alice, of: 1, now: self.start.advanced(by: .seconds(30)))
-        #expect(probe == .probe)
-    }
-
     @Test func `a probe that fails opens it for another 30 s, which is no news`() {
         var breaker = self.opened()
         let due = self.start.advanced(by: .seconds(30))
@@ -83,7 +69,6 @@ import TokenRefresh
         let change = breaker.learned(
             .failed,
             of: self.alice,
-            among: 3,
             probe: true,
             now: due.advanced(by: .seconds(16))
         )
@@ -98,7 +83,7 @@ import TokenRefresh
     func `any answer closes it, the probe's or one that was on its way`(isProbe: Bool) {
         var breaker = self.opened()
         if isProbe { _ = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(30))) }
-        let change = breaker.learned(.answered, of: self.alice, among: 3, probe: isProbe, now: self.start)
+        let change = breaker.learned(.answered, of: self.alice, probe: isProbe, now: self.start)
         let next = breaker.admit(self.bob, of: 3, now: self.start)
         #expect(change == .closed)
         #expect(next == .closed)
@@ -109,7 +94,7 @@ import TokenRefresh
         var breaker = self.opened()
         let due = self.start.advanced(by: .seconds(30))
         _ = breaker.admit(self.alice, of: 3, now: due)
-        _ = breaker.learned(.nothing, of: self.alice, among: 3, probe: true, now: due)
+        _ = breaker.learned(.nothing, of: self.alice, probe: true, now: due)
         let next = breaker.admit(self.carol, of: 3, now: due)
         #expect(next == .probe)
     }
@@ -118,7 +103,7 @@ import TokenRefresh
         var breaker = self.opened()
         for second in 1...20 {
             let now = self.start.advanced(by: .seconds(second))
-            let change = breaker.learned(.failed, of: self.carol, among: 3, probe: false, now: now)
+            let change = breaker.learned(.failed, of: self.carol, probe: false, now: now)
             #expect(change == nil)
         }
         let probe = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(30)))

@@ -95,4 +95,18 @@ import TokenRefresh
         let ticket = self.pass(&gate, self.alice, now: self.start)
         #expect(ticket?.probesAnswer == true)
     }
+
+    @Test func `a provider that is left with one account by a reload is given up no more`() {
+        var gate = ProviderGate(RefreshRate(), accounts: 2)
+        self.fail(&gate, times: 5, now: self.start)
+        gate.follow(RefreshRate(), accounts: 1, now: self.start)
+        for _ in 0..<10 {
+            guard let ticket = self.pass(&gate, self.alice, now: self.start) else {
+                Issue.record("nothing was admitted")
+                return
+            }
+            _ = gate.learned(.nothing, .failed, by: ticket, of: self.alice, now: self.start)
+        }
+        #expect(gate.standing == .answering)
+    }
 }

@@ -94,6 +94,11 @@ package struct AdminRequest: Sendable {
     /// All kills.
     package static let kills = AdminRequest(.get, "/v1/kills", "list the kills")
 
+    /// One kill.
+    package static func killReport(_ id: String) -> AdminRequest {
+        AdminRequest(.get, "/v1/kills/\(Self.encoded(id))", "show the kill")
+    }
+
     /// Those that share the store.
     package static let replicas = AdminRequest(.get, "/v1/replicas", "list the replicas")
 

@@ -10,7 +10,9 @@ extension KillCommand {
         by client: AdminClient
     ) async throws -> AdminReply {
         try await withThrowingTaskGroup(of: AdminReply?.self) { tasks in
-            tasks.addTask { try await client.send(request) }
+            tasks.addTask {
+                do throws(CommandFailure) { return try await client.send(request) } catch { throw error.ofRefusedKill }
+            }
             tasks.addTask {
                 await Self.tell(of: scope, reason, by: client)
                 return nil
@@ -27,15 +29,15 @@ extension KillCommand {
         }
     }
 
-    /// Until its task is cancelled. The order has its id only in its answer: until then it is known by what it says.
+    /// Until its task is cancelled.
     private static func tell(of scope: ScopeReply, _ reason: String, by client: AdminClient) async {
         let clock = Timepiece.system
+        var sighting = KillSighting(of: scope, reason: reason)
         var progress = KillProgress(isTerminal: Terminal.isStandardError)
         await clock.rest(until: clock.now.boot.advanced(by: .seconds(1)))
         while !Task.isCancelled {
-            let reply = try? await client.exchange(AdminRequest.kills.within(.seconds(3)))
-            let kills = try? reply?.read(KillsReply.self)
-            let kill = kills?.kills.first { $0.scope == scope && $0.reason == reason && !$0.isComplete }
+            let reply = try? await client.exchange(sighting.request.within(.seconds(3)))
+            let kill = reply.flatMap { sighting.kill(in: $0) }
             guard !Task.isCancelled else { break }
             if let text = progress.text(kill, times: RelativeTime(now: .now), now: clock.now.boot) { Console.ask(text) }
             await clock.rest(until: clock.now.boot.advanced(by: .seconds(1)))

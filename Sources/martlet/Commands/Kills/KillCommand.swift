@@ -9,8 +9,12 @@ struct KillCommand: AsyncParsableCommand {
         discussion: """
             When it says complete, no replica puts any of these tokens into a request, and none ever will; the tokens are \
             being revoked at their providers, and the report says how that went. Until martlet revive no new ones come. \
-            Requests under way are cut, or may end with --drain. While it waits, standard error says for whom. Exits with 1 when not every replica has stopped within \
-            --wait; the kill goes on, and martlet kills shows it.
+            Requests under way are cut, or may end with --drain. While it waits, \
+            standard error says for whom.
+
+            Exits with 1 when the kill holds and not every replica has stopped within --wait, or the store has not taken it \
+            yet: it goes on by itself, and martlet kills shows how. Where nothing was killed, such as for a name that nobody \
+            knows, it exits with 64; with 69 it may have been, which martlet kills shows too.
 
             Example:
               martlet kill --account alice --reason "laptop stolen"
@@ -23,6 +27,8 @@ struct KillCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long to wait for its end, 5m at most.", valueName: "time")) var wait = "15s"
     @Flag(help: "Let requests end whose head has left, instead of cutting them.") var drain = false
     @OptionGroup var admin: AdminOptions
+
+    func validate() throws { try KillReason.check(self.reason) }
 
     func run() async throws {
         let order = Order(
@@ -44,7 +50,8 @@ struct KillCommand: AsyncParsableCommand {
             for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
         }
         if kill.audited == false {
-            Console.complain("warning: the audit log could not be written; this kill is not in it")
+            let later = kill.isComplete ? "" : "; where the gateway has to keep it, it gets there with the kill"
+            Console.complain("warning: the audit log could not be written; this kill is not in it\(later)")
         }
         guard !kill.isComplete else { return }
         throw CommandFailure(.no, KillText.obstacle(kill))
@@ -74,12 +81,8 @@ struct KillsCommand: AsyncParsableCommand {
     func run() async throws {
         let reply = try await self.admin.client().send(.kills)
         if self.admin.isJSON { return Console.say(reply.text) }
-        let kills = try reply.read(KillsReply.self).kills
-        guard !kills.isEmpty else { return Console.say("no kills") }
-        for (index, kill) in kills.enumerated() {
-            if index > 0 { Console.say("") }
-            for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
-        }
+        let kills = try reply.read(KillsReply.self)
+        for line in KillText(times: RelativeTime(now: .now)).lines(kills) { Console.say(line) }
     }
 }
 
@@ -99,6 +102,8 @@ struct ReviveCommand: AsyncParsableCommand {
     @OptionGroup var scope: ScopeOptions
     @Option(help: ArgumentHelp("Why; it stands in the log for good.", valueName: "text")) var reason: String
     @OptionGroup var admin: AdminOptions
+
+    func validate() throws { try KillReason.check(self.reason) }
 
     func run() async throws {
         let order = Order(scope: self.scope.scope, reason: self.reason)

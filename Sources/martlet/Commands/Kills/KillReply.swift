@@ -20,6 +20,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package let state: String
     /// `reachable`, or what keeps the kill from standing there; `nil` where a gateway of before says nothing of it.
     package let store: String?
+    /// Its place in the log; `nil` where it has none yet.
+    package let epoch: UInt64?
     /// Its scope was killed before.
     package let wasKilled: Bool?
     package let replicas: [Replica]
@@ -27,6 +29,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package let draining: Int
     package let startedAt: String
     package let completedAt: String?
+    /// When its scope was revived; `nil` while it holds, or where a gateway of before says nothing of it.
+    package let revivedAt: String?
     /// Whether the order stands in the audit log; only in the answer to it.
     package let audited: Bool?
 
@@ -52,10 +56,11 @@ package struct KillReply: Decodable, Equatable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, scope, reason, state, store, replicas, tokens, draining, audited
+        case id, scope, reason, state, store, epoch, replicas, tokens, draining, audited
         case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"
+        case revivedAt = "revived_at"
     }
 
     package var isComplete: Bool { self.state == "complete" }
@@ -64,6 +69,11 @@ package struct KillReply: Decodable, Equatable, Sendable {
 /// All kills, the last first.
 package struct KillsReply: Decodable, Equatable, Sendable {
     package let kills: [KillReply]
+    /// `unreachable`: there may be others; `nil` where a gateway of before says nothing of it.
+    package let store: String?
+
+    /// There may be kills that the gateway has not heard of.
+    package var isIncomplete: Bool { self.store == "unreachable" }
 }
 
 /// What is still killed after a revival.

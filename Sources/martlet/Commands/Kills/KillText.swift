@@ -6,37 +6,61 @@ package struct KillText: Sendable {
         self.times = times
     }
 
+    /// All kills, an empty line between two; and where that may not be all of them, that.
+    package func lines(_ list: KillsReply) -> [String] {
+        guard !list.kills.isEmpty else {
+            return [
+                list.isIncomplete ? "unknown: the store can't be read, and this replica has heard of none" : "no kills"
+            ]
+        }
+        let doubt = "incomplete: the store can't be read; there may be kills that this replica has not heard of"
+        let blocks = (list.isIncomplete ? [[doubt]] : []) + list.kills.map { self.lines($0) }
+        return Array(blocks.joined(separator: [""]))
+    }
+
     /// What it is about and how far it has come; who is missing; what became of the tokens.
     package func lines(_ kill: KillReply) -> [String] {
         var facts = FactList()
         facts.add("kill", "\(kill.id), \(kill.scope.text)")
         facts.add("reason", kill.reason)
+        facts.add("ordered", self.times.longText(kill.startedAt))
         facts.add("state", self.state(kill))
+        if let revivedAt = kill.revivedAt {
+            facts.add("revived", "\(self.times.longText(revivedAt)); what was killed stays dead")
+        }
         if kill.wasKilled == true { facts.add("before", "it was killed already; this kill stands beside that one") }
         if let store = Self.store(kill) { facts.add("store", store) }
         for replica in kill.replicas where replica.state != "acknowledged" {
             let until = replica.until.map { ", at the latest \(self.times.text($0))" } ?? ""
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
         }
-        facts.add("tokens", Self.tokens(kill.tokens))
+        facts.add("tokens", Self.isAway(kill) ? "unknown without the store" : Self.tokens(kill.tokens))
         if kill.draining > 0 { facts.add("draining", "\(kill.draining) requests whose head had left may end") }
         return facts.lines
     }
 
     private func state(_ kill: KillReply) -> String {
         guard kill.isComplete else {
+            if Self.isUntaken(kill) {
+                return "pending: the store has not taken it; the replica that was asked has stopped"
+            }
             return Self.isAway(kill)
-                ? "pending: the store has not taken it; the replica that was asked has stopped"
-                : "pending: not every replica has stopped yet"
+                ? "pending, as far as is known without the store" : "pending: not every replica has stopped yet"
         }
-        return "complete: no replica sends any of these tokens any more, \(self.times.text(kill.completedAt))"
+        let time = kill.completedAt.map { ", \(self.times.longText($0))" } ?? ""
+        return "complete: no replica sends any of these tokens any more\(time)"
     }
 
+    /// Its report could not be read.
     private static func isAway(_ kill: KillReply) -> Bool { kill.store.map { $0 != "reachable" } ?? false }
+
+    /// It does not stand in the store.
+    private static func isUntaken(_ kill: KillReply) -> Bool { self.isAway(kill) && kill.epoch == nil }
 
     /// Who stops when, where the store has not taken the kill.
     private static func store(_ kill: KillReply) -> String? {
         guard self.isAway(kill) else { return nil }
+        guard self.isUntaken(kill) else { return "unreachable: what became of the tokens is told when it can be read" }
         return kill.store == "unwritable"
             ? "unwritable: other replicas go on while they can read it; kill at each of them, or stop them"
             : "unreachable: another replica stops when its lease ends, if it can't read the store either"
@@ -44,7 +68,7 @@ package struct KillText: Sendable {
 
     /// Why the command that ordered it ends with a failure.
     package static func obstacle(_ kill: KillReply) -> String {
-        self.isAway(kill)
+        self.isUntaken(kill)
             ? "the kill is not complete: the store has not taken it yet (\(kill.store ?? "")); the gateway keeps it and tries until "
                 + "it stands; martlet kills shows how it goes on"
             : "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"

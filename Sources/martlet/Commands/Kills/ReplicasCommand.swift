@@ -34,7 +34,7 @@ struct ListReplicasCommand: AsyncParsableCommand {
             table.add([
                 Self.name(replica),
                 String(replica.boot.prefix(8)),
-                isOpen ? "\(replica.leaseMilliseconds) ms" : "-",
+                isOpen ? GracePeriodText.text(.milliseconds(replica.leaseMilliseconds)) : "-",
                 isOpen ? String(replica.acknowledged) : "-",
                 times.text(replica.joinedAt),
             ])

@@ -15,8 +15,9 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             short, it goes on with that one and adds none. Gateways may run meanwhile: they go over to the new key by
             themselves. A record whose account is being refreshed is left, and the exit code is 1: run it again.
 
-            The old key stays in the file until --retire takes out those that no record is sealed under. Keep a copy of
-            the file before and after: without its key nothing in a backup of the store opens.
+            The old key stays in the file until --retire takes out those that no record is sealed under, and no new tokens
+            in a journal of state_dir. Keep a copy of the file before and after: without its key nothing in a backup of
+            the store opens.
 
             Example:
               martlet store rekey --config martlet.yaml
@@ -33,7 +34,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
     func run() async throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         try await withStoreAtHand(configuration: path) { store in
-            let rekeying = try Rekeying(store.opened, keys: store.keys)
+            let rekeying = try Rekeying(store.opened, keys: store.keys, journalsIn: store.stateDirectory)
             let outcome = try await self.audited(store) {
                 var progress = ProgressLines("sealed anew or looked at")
                 return try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
@@ -89,6 +90,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                     left: resealing.left.map(FoundRecord.init),
                     unreadable: resealing.unreadable.map(FoundRecord.init),
                     unused: outcome.unused.map(\.description),
+                    journalled: outcome.journalled.map(\.description),
                     retired: outcome.retired.map(\.description)
                 )
             )
@@ -99,6 +101,11 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             Console.say(PlainText.line("\(finding.record): \(finding.reason)"))
         }
         for key in outcome.retired { Console.say("key \(key) was taken out") }
+        for key in outcome.journalled {
+            Console.say(
+                "key \(key) stays for the journals in \(store.stateDirectory); martlet store verify says what they hold"
+            )
+        }
         for key in outcome.unused {
             Console.say("key \(key) seals nothing any more; martlet store rekey --retire takes it out")
         }

@@ -9,6 +9,8 @@ struct StoreAtHand {
     let keys: KeyRingFile
     /// Where it is.
     let path: String
+    /// Whose journals may hold tokens that the store did not take.
+    let stateDirectory: String
     private let store: SQLiteTokenStore
 
     /// Opens what is there; makes neither a store nor a key.
@@ -44,6 +46,7 @@ struct StoreAtHand {
         }
         self.keys = keys
         self.path = database
+        self.stateDirectory = settings.stateDirectory
     }
 
     func close() async { await self.store.close() }

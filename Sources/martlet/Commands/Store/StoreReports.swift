@@ -8,6 +8,7 @@ struct VerifyReport: Encodable {
     let opened: Int
     let keys: [KeyUse]
     let unreadable: [FoundRecord]
+    let journals: JournalReport
 }
 
 /// What `martlet store rekey --json` prints.
@@ -23,12 +24,27 @@ struct RekeyReport: Encodable {
     let unreadable: [FoundRecord]
     /// Keys that are still in the file and that no record names.
     let unused: [String]
+    /// Keys that no record names, and that stay for what journals hold.
+    let journalled: [String]
     /// Keys that were taken out of the file.
     let retired: [String]
 
     private enum CodingKeys: String, CodingKey {
-        case store, key, records, resealed, left, unreadable, unused, retired
+        case store, key, records, resealed, left, unreadable, unused, journalled, retired
         case keyAdded = "key_added"
+    }
+}
+
+/// What the journals of the configuration's `state_dir` hold that the store did not take.
+struct JournalReport: Encodable {
+    let entries: Int
+    let opened: Int
+    let unreadable: [FoundRecord]
+
+    init(_ survey: JournalSurvey) {
+        self.entries = survey.entries
+        self.opened = survey.opened
+        self.unreadable = survey.unreadable.map(FoundRecord.init)
     }
 }
 
@@ -36,6 +52,8 @@ struct RekeyReport: Encodable {
 struct KeyUse: Encodable {
     let id: String
     let records: Int
+    /// Of journals.
+    let entries: Int
     /// What it is in the file of keys: `current`, `retired` or `missing`.
     let role: String
 }
@@ -67,13 +85,16 @@ extension Console {
 
 extension KeyUse {
     /// All keys of a ring, the one that seals first, and those that only records name.
-    static func all(_ keyRing: KeyRing, _ survey: StoreSurvey) -> [KeyUse] {
+    static func all(_ keyRing: KeyRing, _ survey: StoreSurvey, _ journals: JournalSurvey) -> [KeyUse] {
         let known = keyRing.ids
-        let missing = survey.byKey.keys.filter { !known.contains($0) }.sorted { $0.description < $1.description }
+        let missing = Set(survey.byKey.keys).union(journals.byKey.keys).filter { !known.contains($0) }.sorted {
+            $0.description < $1.description
+        }
         return (known + missing).map { id in
             KeyUse(
                 id: id.description,
                 records: survey.byKey[id] ?? 0,
+                entries: journals.byKey[id] ?? 0,
                 role: id == keyRing.current.id ? "current" : known.contains(id) ? "retired" : "missing"
             )
         }

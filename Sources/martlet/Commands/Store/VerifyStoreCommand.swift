@@ -9,7 +9,8 @@ struct VerifyStoreCommand: AsyncParsableCommand {
         abstract: "Prove that all records of the store open.",
         discussion: """
             Opens each record as the gateway would, and changes nothing. Those that don't open are listed, and the exit
-            code is 1; they are kept, since a key or a backup may bring them back. Gateways may run meanwhile.
+            code is 1; they are kept, since a key or a backup may bring them back. So are new tokens in the journals of
+            state_dir, which a gateway keeps there while the store does not take them. Gateways may run meanwhile.
 
             Example:
               martlet store verify --config martlet.yaml
@@ -25,18 +26,26 @@ struct VerifyStoreCommand: AsyncParsableCommand {
         try await withStoreAtHand(configuration: path) { store in
             var progress = ProgressLines("checked")
             let survey = try await store.opened.survey { progress.reached($0.records) }
-            try self.report(survey, of: store)
+            let journals = store.opened.surveyJournals(in: store.stateDirectory)
+            try self.report(survey, journals, of: store)
             guard survey.unreadable.isEmpty else {
                 throw CommandFailure(
                     .no,
                     "\(survey.unreadable.count) of \(survey.records) records of \(store.path) do not open; they are kept"
                 )
             }
+            guard journals.unreadable.isEmpty else {
+                throw CommandFailure(
+                    .no,
+                    "new tokens in the journals of \(store.stateDirectory) do not open; they are kept, and their accounts "
+                        + "may need them: put the missing key back on a line of \(store.keys.name)"
+                )
+            }
         }
     }
 
-    private func report(_ survey: StoreSurvey, of store: StoreAtHand) throws {
-        let uses = KeyUse.all(store.opened.keyRing, survey)
+    private func report(_ survey: StoreSurvey, _ journals: JournalSurvey, of store: StoreAtHand) throws {
+        let uses = KeyUse.all(store.opened.keyRing, survey, journals)
         guard !self.isJSON else {
             return try Console.sayJSON(
                 VerifyReport(
@@ -44,12 +53,23 @@ struct VerifyStoreCommand: AsyncParsableCommand {
                     records: survey.records,
                     opened: survey.opened,
                     keys: uses,
-                    unreadable: survey.unreadable.map(FoundRecord.init)
+                    unreadable: survey.unreadable.map(FoundRecord.init),
+                    journals: JournalReport(journals)
                 )
             )
         }
         Console.say("\(survey.opened) of \(survey.records) records open")
-        for use in uses { Console.say("key \(use.id) (\(use.role)) seals \(use.records)") }
-        for finding in survey.unreadable { Console.say(PlainText.line("\(finding.record): \(finding.reason)")) }
+        if journals.entries > 0 {
+            Console.say(
+                "\(journals.opened) of \(journals.entries) entries of journals open: new tokens the store did not take"
+            )
+        }
+        for use in uses {
+            let entries = use.entries > 0 ? ", and \(use.entries) in journals" : ""
+            Console.say("key \(use.id) (\(use.role)) seals \(use.records)\(entries)")
+        }
+        for finding in survey.unreadable + journals.unreadable {
+            Console.say(PlainText.line("\(finding.record): \(finding.reason)"))
+        }
     }
 }

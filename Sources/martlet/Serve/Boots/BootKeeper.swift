@@ -78,6 +78,16 @@ struct BootKeeper: Sendable {
                 ]
             )
         }
+        if inheritance.unopened > 0 {
+            let keys = inheritance.missingKeys.map(\.description).sorted().joined(separator: ", ")
+            logger.error(
+                "new tokens stay in the journals of earlier starts: they do not open with the sealing keys that are there",
+                metadata: [
+                    "error.code": keys.isEmpty ? "journal_unreadable" : "journal_key_missing",
+                    "journal.unopened": "\(inheritance.unopened)", "sealing_key.missing": "\(keys)",
+                ]
+            )
+        }
         if inheritance.left > 0 {
             logger.error(
                 "new tokens stay in the journals of earlier starts: the store does not take them",

@@ -4,6 +4,8 @@ enum ReloadNews: String {
     case reloaded = "config_reloaded"
     /// Something else was changed, which only a restart brings about.
     case restartNeeded = "config_needs_restart"
+    /// The file was read, and it asks callers for no keys any more.
+    case callersRemoved = "callers_removed"
     /// The file has faults; nothing has changed.
     case invalid = "config_invalid"
     /// A certificate, or its key, can't be used; nothing has changed.

@@ -214,7 +214,7 @@ extension Reloader {
         if prepared.settings.callers == nil, hadCallers {
             self.logger.warning(
                 "there are no callers any more: whoever can connect may use every account",
-                metadata: ["config.code": "\(ReloadNews.reloaded.rawValue)", "config.parts": "callers"]
+                metadata: ["config.code": "\(ReloadNews.callersRemoved.rawValue)"]
             )
         }
         prepared.budget.report(wanted: prepared.settings.limits.connections, to: self.logger)

@@ -1,0 +1,16 @@
+/// What stands in a journal's file.
+package struct JournalContents: Equatable, Sendable {
+    /// What opened, in the order in which it stands.
+    package internal(set) var entries: [JournalEntry] = []
+    /// How many say that they are sealed under which key, whether they open or not.
+    package internal(set) var byKey: [SealingKey.ID: Int] = [:]
+    /// The same of those whose key is not known: it may come back, so they must not go.
+    package internal(set) var locked: [SealingKey.ID: Int] = [:]
+    /// How many are of a form that this version does not know: a newer one wrote them.
+    package internal(set) var foreign = 0
+
+    package init() {}
+
+    /// How many may be new tokens, and can't be read here.
+    package var unopened: Int { self.locked.values.reduce(self.foreign, +) }
+}

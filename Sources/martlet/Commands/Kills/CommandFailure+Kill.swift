@@ -1,0 +1,7 @@
+extension CommandFailure {
+    /// What an order to kill ends with that the gateway did not take, such as for a name that nobody knows: ``ProgramExit/no``
+    /// says for such an order that it holds, and that not every replica has stopped.
+    package var ofRefusedKill: CommandFailure {
+        self.status == .no ? CommandFailure(.usage, self.message) : self
+    }
+}

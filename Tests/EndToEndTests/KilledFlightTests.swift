@@ -1,0 +1,47 @@
+import Glibc
+import TestKit
+import Testing
+
+/// A kill that comes while the only new tokens are in a process that will not live to see to them.
+@Suite struct KilledFlightTests {
+    @Test
+    func
+        `I5_tokens that come after a kill and its revival, by a gateway that dies with the commit, are revoked by another`()
+        async throws
+    {
+        let house = try await Household(grace: "0s")
+        // It has the provider's answer in hand, and goes on when it is told to. Its first write finds that the kill has
+        // emptied the record, so that the second is the one that stands.
+        let holder = try await house.gatewayAboutToRefresh(
+            "before_commit=stop@1;after_commit=kill@2",
+            // The old tokens are the same family, and must not take the new ones along.
+            faults: #"[{"on":"revoke","times":0,"status":400}]"#
+        )
+        let other = try await house.gateway()
+        let asked = Task { try await holder.status() }
+        try await eventually("the provider's answer to be in hand") { holder.program.standsStill }
+
+        let kill = try await other.martlet("kill", "--account", "alice", "--reason", "stolen", "--wait", "1s")
+        #expect(kill.exitCode == 1)
+        try await eventually("the record to be emptied, and the provider to have been asked") {
+            try await other.martlet("kills").output.contains("2 refused by the provider")
+        }
+        #expect(try await other.martlet("revive", "--account", "alice", "--reason", "over").exitCode == 0)
+        try await house.mock.setFaults("[]")
+        let between = try #require(try await house.mock.stats().live["alice"])
+        #expect(between.refresh == 1 && between.access == 1)
+        holder.program.signal(SIGCONT)
+        #expect(try await holder.program.ended().exitCode == SIGKILL)
+        _ = try await asked.value
+
+        // It looks once a minute.
+        try await eventually("the new tokens to be dead at the provider", limit: .seconds(90)) {
+            try await house.mock.stats().live["alice"].map { $0.refresh == 0 && $0.access == 0 } ?? false
+        }
+        try await eventually("the report to say so") {
+            try await other.martlet("kills").output.contains("2 revoked")
+        }
+        #expect(try await other.curl("echo").contains("urn:martlet:error:account_empty"))
+        #expect(try await house.mock.stats().dead_uses.isEmpty)
+    }
+}

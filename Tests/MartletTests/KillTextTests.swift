@@ -1,0 +1,89 @@
+internal import Foundation
+internal import Testing
+internal import martlet
+
+@Suite struct KillTextTests {
+    private let text = KillText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_767_225_660)))
+
+    /// Ordered a minute ago.
+    private static func kill(_ more: String, id: String = "k", state: String = "pending") -> String {
+        """
+        {"id":"\(id)","scope":{"all":true},"reason":"drill","state":"\(state)","replicas":[],
+        "tokens":{"total":0,"waiting":0,"in_flight":0,"revoked":0,"refused":0,"unsupported":0,"unreachable":0},
+        "draining":0,"started_at":"2026-01-01T00:00:00.000Z"\(more)}
+        """
+    }
+
+    private func lines(_ more: String, state: String = "pending") throws -> [String] {
+        self.text.lines(try Self.reply(Self.kill(more, state: state)).read(KillReply.self))
+    }
+
+    private static func reply(_ text: String) -> AdminReply { AdminReply(httpStatus: 200, body: Array(text.utf8)) }
+
+    private func list(_ text: String) throws -> [String] {
+        self.text.lines(try Self.reply(text).read(KillsReply.self))
+    }
+
+    @Test func `when it was ordered, completed and revived is told both ways`() throws {
+        let lines = try self.lines(
+            #","epoch":3,"store":"reachable","completed_at":"2026-01-01T00:00:01.000Z","revived_at":"2026-01-01T00:00:30.000Z""#,
+            state: "complete"
+        )
+        #expect(lines.contains { $0.hasPrefix("ordered") && $0.contains("60 s ago (2026-01-01T00:00:00.000Z)") })
+        #expect(lines.contains { $0.contains("any more, 59 s ago (2026-01-01T00:00:01.000Z)") })
+        #expect(lines.contains { $0.hasPrefix("revived") && $0.contains("30 s ago (2026-01-01T00:00:30.000Z)") })
+        #expect(lines.contains { $0.hasPrefix("tokens") && $0.hasSuffix("none") })
+    }
+
+    @Test func `one that holds is not called revived`() throws {
+        #expect(
+            try !self.lines(#","epoch":3,"store":"reachable","revived_at":null"#).contains { $0.contains("revived") }
+        )
+    }
+
+    @Test func `one that the store has not taken is told apart from one whose report can't be read`() throws {
+        let untaken = try self.lines(#","epoch":null,"store":"unreachable""#)
+        #expect(untaken.contains { $0.contains("pending: the store has not taken it") })
+        let unread = try self.lines(#","epoch":3,"store":"unreachable""#)
+        #expect(unread.contains { $0.contains("pending, as far as is known without the store") })
+        for lines in [untaken, unread] {
+            #expect(lines.contains { $0.hasPrefix("tokens") && $0.contains("unknown without the store") })
+        }
+    }
+
+    @Test func `no kills are told only by a gateway that has read them all`() throws {
+        #expect(try self.list(#"{"kills":[]}"#) == ["no kills"])
+        #expect(try self.list(#"{"kills":[],"store":"reachable"}"#) == ["no kills"])
+        let unknown = try self.list(#"{"kills":[],"store":"unreachable"}"#)
+        #expect(unknown.count == 1 && unknown.first?.hasPrefix("unknown:") == true)
+    }
+
+    @Test func `kills that may not be all are shown below that`() throws {
+        let kills = "[\(Self.kill("")),\(Self.kill(""))]"
+        let whole = try self.list(#"{"kills":\#(kills),"store":"reachable"}"#)
+        #expect(whole.count { $0.isEmpty } == 1 && whole.first?.hasPrefix("kill") == true)
+        let part = try self.list(#"{"kills":\#(kills),"store":"unreachable"}"#)
+        #expect(part.first?.hasPrefix("incomplete:") == true && Array(part.dropFirst(2)) == whole)
+    }
+
+    @Test(arguments: [(404, ProgramExit.usage), (400, .usage), (503, .usage), (401, .notAllowed)])
+    func `an order that was not taken does not end as one that holds`(httpStatus: Int, status: ProgramExit) {
+        let problem = #"{"type":"urn:martlet:error:not_found","title":"t","status":1,"detail":"because"}"#
+        let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
+        #expect(reply.failure(of: "kill the tokens")?.ofRefusedKill.status == status)
+    }
+
+    @Test func `a kill is looked for in the list of all, and then asked for alone`() throws {
+        let scope = try Self.reply(Self.kill("")).read(KillReply.self).scope
+        var sighting = KillSighting(of: scope, reason: "drill")
+        #expect(sighting.request.path == "/v1/kills")
+        #expect(sighting.kill(in: Self.reply(#"{"kills":[]}"#)) == nil)
+        #expect(sighting.request.path == "/v1/kills")
+        let kills = "[\(Self.kill("", id: "new")),\(Self.kill("", id: "old"))]"
+        #expect(sighting.kill(in: Self.reply(#"{"kills":\#(kills)}"#))?.id == "new")
+        #expect(sighting.request.path == "/v1/kills/new")
+        #expect(sighting.kill(in: Self.reply(Self.kill("", id: "new")))?.id == "new")
+        #expect(sighting.kill(in: Self.reply(Self.kill("", id: "new", state: "complete"))) == nil)
+        #expect(sighting.request.path == "/v1/kills/new")
+    }
+}
