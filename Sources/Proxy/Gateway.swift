@@ -55,8 +55,8 @@ package struct Gateway {
         return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
     }
 
-    /// Whether whoever has sent a request is one whom the configuration still has.
-    func knows(_ caller: Caller?) -> Bool { self.callers.knows(caller) }
+    /// Whether whoever has sent a connection's last request is still known by what it proved itself by.
+    func stillKnows(_ unverified: UnverifiedCaller) -> Bool { self.callers.stillKnows(unverified) }
 
     /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime,
     /// or the lease has.

@@ -128,8 +128,13 @@ package struct SettingsSummary: Sendable {
     private static func lines(_ route: RouteSettings) -> [String] {
         let replay = route.replayBodyLimit == 0 ? "none" : "up to \(Quantity.text(route.replayBodyLimit))"
         let timeouts = route.timeouts
+        let account =
+            switch route.account {
+            case .fixed(let account): account.rawValue
+            case .fromHeader: "the caller's account that \(RouteAccount.headerName) names"
+            }
         return [
-            "\(route.name): \(route.match.host ?? "any host") \(route.match.path) -> \(route.upstream) as \(route.account)",
+            "\(route.name): \(route.match.host ?? "any host") \(route.match.path) -> \(route.upstream) as \(account)",
             "  \(route.injection.header): \(route.injection.prefix)<token>, replay of bodies \(replay),"
                 + (route.retryOn.isEmpty ? "" : " \(Self.signs(route.retryOn)),")
                 + (route.strip ? "" : " matched path kept,") + (route.via ? "" : " no Via,")

@@ -136,15 +136,6 @@ import TokenModel
         #expect(settings.warnings.map(\.message) == ["no route uses it", "no route is left that this caller may use"])
     }
 
-    @Test func `from_header is not there yet, with callers either`() {
-        let text = SampleFile().route("account: { from_header: Martlet-Account }").adding(Self.line).text
-        #expect(
-            faults(of: text) == [
-                "11:14: routes[0].account: from_header is not supported yet, expected the name of the account"
-            ]
-        )
-    }
-
     @Test(arguments: [("reports", true), ("a.b-c_1", true), ("", false), ("a b", false), ("..", false), ("ä", false)])
     func `a caller's name is one that the file may have`(name: String, isName: Bool) {
         #expect(CallerSettings.isName(name) == isName)

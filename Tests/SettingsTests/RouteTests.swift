@@ -165,10 +165,6 @@ import Testing
     @Test(arguments: [
         ("account: alcie", #"11:14: routes[0].account: there is no such account, did you mean "alice"?"#),
         ("account: carol", "11:14: routes[0].account: there is no such account"),
-        (
-            "account: { from_header: Martlet-Account }",
-            "11:14: routes[0].account: from_header is not supported yet, expected the name of the account"
-        ),
         ("account: [alice]", "11:14: routes[0].account: expected the name of the account, found a list"),
         ("name: a/b", "8:11: routes[0].name: a name has 1 to 64 letters, digits, dots, underscores or hyphens"),
         ("name: ..", "8:11: routes[0].name: a name must be more than dots"),

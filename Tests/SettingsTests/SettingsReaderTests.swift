@@ -89,7 +89,7 @@ import TokenModel
         #expect(route.upstream.host.text == "api.acme.example")
         #expect(route.upstream.port == 80)
         #expect(route.upstream.path == "/v2/")
-        #expect(route.account == AccountID("alice"))
+        #expect(route.account == .fixed(AccountID("alice")))
         #expect(!route.strip)
         #expect(route.injection.header == "X-Token")
         #expect(route.injection.prefix.isEmpty)

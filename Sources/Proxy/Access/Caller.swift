@@ -30,11 +30,14 @@ package final class Caller: Sendable {
     init(_ plan: CallerPlan, for table: RouteTable, of edition: CallerTable.Edition) {
         self.edition = edition
         self.name = plan.name
+        // Of a route whose account is chosen there is one for each account.
+        let routes = plan.routes.map { Set($0) }
+        let accounts = plan.accounts.map { Set($0) }
         self.routes =
-            plan.routes == nil && plan.accounts == nil
+            routes == nil && accounts == nil
             ? nil
             : table.routes.map { route in
-                plan.routes?.contains(route.plan.name) != false && plan.accounts?.contains(route.plan.account) != false
+                routes?.contains(route.plan.name) != false && accounts?.contains(route.plan.account) != false
             }
         self.methods = plan.methods.map { names in
             names.reduce(0) { bits, name in HTTPMethod(name: name).map { bits | 1 << $0.rawValue } ?? bits }

@@ -21,7 +21,7 @@ package struct CallerTable: Sendable {
         self.edition = edition
         self.anyone = Caller(of: edition)
         self.callers = plans.map { plans in Callers(plans.map { ($0, Caller($0, for: table, of: edition)) }) }
-        self.webPages = WebPageRule(hosts: table.routes.compactMap(\.plan.host) + hosts)
+        self.webPages = WebPageRule(hosts: table.plans.compactMap(\.plan.host) + hosts)
     }
 
     /// Finds out who sends a request: by the certificate that the connection has shown, where any caller is known by one; by
@@ -53,13 +53,12 @@ package struct CallerTable: Sendable {
         guard let digest = key.digest(in: bytes), let caller = callers[digest] else {
             throw GatewayError(.callerUnknown, "a request with a key that no caller has")
         }
-        unverified.remember(caller, presenting: key, in: bytes)
+        unverified.remember(caller, presenting: key, of: digest, in: bytes)
         return caller
     }
 
-    /// Whether whoever has sent a request may still be there: its name is one that the configuration has.
-    func knows(_ caller: Caller?) -> Bool {
-        guard let callers = self.callers else { return true }
-        return caller?.name.map(callers.names.contains) ?? false
+    /// Whether whoever has sent a connection's last request may still be there.
+    func stillKnows(_ unverified: UnverifiedCaller) -> Bool {
+        self.callers.map(unverified.isSenderStillKnown) ?? true
     }
 }

@@ -15,6 +15,7 @@ package struct UnverifiedCaller {
     private struct Proof {
         let caller: Caller
         let credentials: Secret
+        let digest: KeyDigest
         let isOwnField: Bool
     }
 
@@ -57,6 +58,17 @@ package struct UnverifiedCaller {
         return caller
     }
 
+    /// Whether what ``sender`` proved itself by is still that caller's: a tunnel sends no request to be asked for it.
+    func isSenderStillKnown(to callers: Callers) -> Bool {
+        guard let sender = self.sender, let name = sender.name else { return false }
+        if let proof = self.proof, proof.caller === sender { return callers[proof.digest]?.name == name }
+        if let standing = self.standing, standing.caller === sender {
+            return callers.caller(of: self.certificate, self.peer)?.name == name
+        }
+        // By a key that was too long to be remembered.
+        return callers.names.contains(name)
+    }
+
     /// Who proved itself on this connection by the very same field, if anyone did.
     ///
     /// - Parameter edition: of the table that asks. What was proven to an earlier one is forgotten: the key may have been
@@ -77,9 +89,14 @@ package struct UnverifiedCaller {
         return proof.caller
     }
 
-    mutating func remember(_ caller: Caller, presenting key: PresentedKey, in bytes: Span<UInt8>) {
+    mutating func remember(
+        _ caller: Caller,
+        presenting key: PresentedKey,
+        of digest: KeyDigest,
+        in bytes: Span<UInt8>
+    ) {
         guard key.value.count <= Self.longestRemembered else { return }
         let credentials = Secret((key.value.lower..<key.value.upper).map { bytes[$0] })
-        self.proof = Proof(caller: caller, credentials: credentials, isOwnField: key.isOwnField)
+        self.proof = Proof(caller: caller, credentials: credentials, digest: digest, isOwnField: key.isOwnField)
     }
 }

@@ -314,10 +314,10 @@ extension CallerHandler {
     /// As ``Exchange/leaseEnded()``.
     func leaseEnded() { self.exchange?.leaseEnded() }
 
-    /// Cuts a tunnel whose caller the configuration does not have any more. What else is under way ends as it began, and
-    /// its caller is asked for again with the next request.
+    /// Cuts a tunnel whose caller the configuration does not have any more, or no more by what it proved itself by. What
+    /// else is under way ends as it began, and its caller is asked for again with the next request.
     func follow(_ gateway: Gateway) {
-        if self.isTunnelling, let exchange = self.exchange, !gateway.knows(exchange.sender) { self.closeNow() }
+        if self.isTunnelling, let exchange = self.exchange, !gateway.stillKnows(exchange.unverified) { self.closeNow() }
     }
 
     /// Ends what has been waited for too long.

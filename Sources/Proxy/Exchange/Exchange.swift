@@ -9,7 +9,7 @@ final class Exchange {
     let loop: GatewayLoop
     unowned let caller: CallerHandler
     var machine = ExchangeMachine()
-    private var unverified: UnverifiedCaller
+    private(set) var unverified: UnverifiedCaller
 
     /// The request under way, from its head's coming to the last byte of its answer.
     var request: RequestHead?
@@ -64,9 +64,6 @@ final class Exchange {
 
     /// The caller has shown a certificate that somebody vouches for.
     func callerShowed(_ certificate: ClientCertificate) { self.unverified.showed(certificate) }
-
-    /// Who has sent the request under way, or the one before.
-    var sender: Caller? { self.unverified.sender }
 
     /// No request is under way.
     var isIdle: Bool { self.machine.phase == .idle }

@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import TokenModel
 
 /// A route as an event loop uses it: all that can be made before the first request is made.
 package final class Route: Sendable {
@@ -18,6 +19,8 @@ package final class Route: Sendable {
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
+    /// What a request has to name to go by it; `nil` where it has to name nothing.
+    let accountName: [UInt8]?
     /// The path as it stands in a request without percent signs; `nil` where a segment holds a slash, which a request
     /// can have only encoded.
     private let path: [UInt8]?
@@ -46,10 +49,28 @@ package final class Route: Sendable {
             strip: plan.strip
         )
         self.hostName = Array((plan.host ?? "").lowercased().utf8)
+        self.accountName = plan.choices == nil ? nil : Array(plan.account.rawValue.utf8)
         let segments = Self.segments(of: Array(plan.path.utf8))
         self.segments = segments
         self.path =
             segments.contains { $0.contains(0x2F) } ? nil : segments.reduce(into: [0x2F]) { $0 += $1 + [0x2F] }
+    }
+
+    /// One that differs from `other` in whose token its requests get, and shares the rest with it.
+    init(_ other: Route, for account: AccountID, slot: Int, line: Int) {
+        var plan = other.plan
+        plan.account = account
+        self.plan = plan
+        self.number = other.number
+        self.slot = slot
+        self.line = line
+        self.pool = other.pool
+        self.rewrite = other.rewrite
+        self.targets = other.targets
+        self.hostName = other.hostName
+        self.accountName = plan.choices == nil ? nil : Array(account.rawValue.utf8)
+        self.path = other.path
+        self.segments = other.segments
     }
 
     /// Splits first and decodes then, so that an encoded slash stays within its segment.

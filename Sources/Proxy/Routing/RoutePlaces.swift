@@ -24,8 +24,23 @@ struct RoutePlaces {
         for (place, name) in self.names.enumerated().reversed() { self.freeNames[name, default: []].append(place) }
     }
 
-    /// The route of a plan, with its places.
-    mutating func place(_ plan: RoutePlan) -> Route {
+    /// The routes of a plan, with their places: one, or one for each account that requests may choose, in the order of
+    /// their names' bytes.
+    mutating func place(_ plan: RoutePlan) -> [Route] {
+        guard let choices = plan.choices else { return [self.route(of: plan)] }
+        let accounts = Set(choices).sorted { $0.rawValue.utf8.lexicographicallyPrecedes($1.rawValue.utf8) }
+        guard let first = accounts.first else { return [] }
+        var plan = plan
+        plan.account = first
+        let route = self.route(of: plan)
+        return [route]
+            + accounts.dropFirst().map { account in
+                let slot = self.slot(of: account)
+                return Route(route, for: account, slot: slot, line: self.line(of: plan.injection, in: slot))
+            }
+    }
+
+    private mutating func route(of plan: RoutePlan) -> Route {
         var plan = plan
         if let tls = plan.upstream.tls { plan.upstream.tls = self.trusts.insert(tls).memberAfterInsert }
         let slot = self.slot(of: plan.account)

@@ -8,7 +8,11 @@ package struct RoutePlan: Sendable {
     /// Whole segments as a URL has them (percent-encoded), beginning and ending with `/`.
     package var path: String
     package var upstream: Upstream
+    /// Whose token they get; where there are ``choices``, any of them, and of each of its routes the one that it is for.
     package var account: AccountID
+    /// A request's `Martlet-Account` names one of these, and gets that one's token; `nil`: ``account`` it is. Only known
+    /// callers may choose.
+    package var choices: [AccountID]?
     /// Replace the matched path by the upstream's; else the whole path follows it.
     package var strip: Bool
     package var injection: Injection
@@ -71,6 +75,7 @@ package struct RoutePlan: Sendable {
         path: String,
         upstream: Upstream,
         account: AccountID,
+        choices: [AccountID]? = nil,
         strip: Bool = true,
         injection: Injection = Injection(),
         replayBodyLimit: Int = 64 << 10,
@@ -84,6 +89,7 @@ package struct RoutePlan: Sendable {
         self.path = path
         self.upstream = upstream
         self.account = account
+        self.choices = choices
         self.strip = strip
         self.injection = injection
         self.replayBodyLimit = replayBodyLimit

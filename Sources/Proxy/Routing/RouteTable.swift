@@ -9,7 +9,10 @@ package import TokenModel
 /// and what stands at a place means the same to both. Places that nothing uses any more stay empty; a name that comes
 /// back finds its own again.
 package struct RouteTable: Sendable {
+    /// The routes of plans, each plan's together: of one whose account requests choose there is one for each account.
     package let routes: [Route]
+    /// Where each plan's routes stand.
+    private let runs: [Range<Int>]
     /// The accounts in the order of their slots, each with the injections its slot prepares lines for.
     package let slots: [(account: AccountID, injections: [Injection])]
     /// The upstreams in the order of their pools.
@@ -22,10 +25,18 @@ package struct RouteTable: Sendable {
     /// - Parameter old: the table whose place this one is to take; `nil` for the first.
     package init(_ plans: [RoutePlan], following old: RouteTable? = nil) {
         var places = RoutePlaces(following: old)
-        let routes = plans.map { places.place($0) }
-        self.routes = routes.sorted { left, right in
-            if left.hostName.isEmpty != right.hostName.isEmpty { return right.hostName.isEmpty }
-            return left.depth > right.depth
+        // A plan without a route is one whose account is to be chosen from none.
+        var runs = plans.map { places.place($0) }.filter { !$0.isEmpty }
+        runs.sort { left, right in
+            if left[0].hostName.isEmpty != right[0].hostName.isEmpty { return right[0].hostName.isEmpty }
+            return left[0].depth > right[0].depth
+        }
+        let routes = runs.flatMap { $0 }
+        self.routes = routes
+        var begin = 0
+        self.runs = runs.map { run in
+            defer { begin += run.count }
+            return begin..<begin + run.count
         }
         self.slots = places.slots
         self.pools = places.pools
@@ -33,6 +44,9 @@ package struct RouteTable: Sendable {
         let used = Set(routes.map(\.slot))
         self.unusedSlots = places.slots.indices.filter { !used.contains($0) }
     }
+
+    /// One of each plan's: they differ in their accounts alone.
+    var plans: [Route] { self.runs.map { self.routes[$0.lowerBound] } }
 
     /// By the upstreams' pools: whether any route goes there.
     var poolsInUse: [Bool] {
@@ -53,15 +67,23 @@ package struct RouteTable: Sendable {
     /// - Throws: ``GatewayError/Code/noRoute``, ``GatewayError/Code/callerForbidden``.
     package func match(_ request: RequestHead, for caller: Caller) throws(GatewayError) -> Match {
         let bytes = request.bytes.readableBytesUInt8Span
-        for (index, route) in self.routes.enumerated() {
+        for run in self.runs {
+            let route = self.routes[run.lowerBound]
             if !route.hostName.isEmpty, !bytes.matches(request.hostName, lowercase: route.hostName) { continue }
             if let prefix = route.matchedPrefix(of: request, in: bytes) {
-                guard caller.may(use: index, for: request) else {
-                    var error = GatewayError(.callerForbidden, caller.refusal(of: route.plan))
+                do throws(GatewayError) {
+                    let index =
+                        route.accountName == nil
+                        ? run.lowerBound : try self.choice(of: request, among: run, for: caller)
+                    guard caller.may(use: index, for: request) else {
+                        throw GatewayError(.callerForbidden, caller.refusal(of: self.routes[index].plan))
+                    }
+                    return Match(route: self.routes[index], prefix: prefix)
+                } catch {
+                    var error = error
                     error.forbiddenRoute = route.number
                     throw error
                 }
-                return Match(route: route, prefix: prefix)
             }
         }
         throw GatewayError(.noRoute, "no route matches the host and path; see the routes of martlet.yaml")

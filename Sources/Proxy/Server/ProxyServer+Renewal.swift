@@ -34,7 +34,7 @@ extension ProxyServer {
             guard let other = read.first(where: { $0 == tls }) else { continue }
             isNews[tls] = tls.renew(from: other)
         }
-        renewal.routes = table.routes.sorted { $0.number < $1.number }
+        renewal.routes = table.plans.sorted { $0.number < $1.number }
             .filter { $0.plan.upstream.tls.flatMap { isNews[$0] } == true }
             .map(\.plan.name)
         return renewal

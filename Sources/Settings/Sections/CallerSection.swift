@@ -71,7 +71,12 @@ extension CallerSettings {
     }
 
     private func mayUse(_ route: RouteSettings) -> Bool {
-        self.routes?.contains(route.name) != false && self.accounts?.contains(route.account) != false
+        guard self.routes?.contains(route.name) != false else { return false }
+        return switch route.account {
+        case .fixed(let account): self.accounts?.contains(account) != false
+        // It has some: an empty list is a fault.
+        case .fromHeader: true
+        }
     }
 }
 

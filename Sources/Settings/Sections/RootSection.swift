@@ -21,7 +21,9 @@ extension GatewaySettings {
         let accountSettings = accounts?.compactMap { account in
             AccountSettings(account.name, account.place, providers: providers?.map(\.name))
         }
-        let routes = section.require(.routes) { RouteSettings.list($0, accounts: accounts?.map(\.name)) }
+        let routes = section.require(.routes) {
+            RouteSettings.list($0, accounts: accounts?.map(\.name), hasCallers: section.has(.callers))
+        }
 
         self.callers = section.read(.callers) {
             CallerSettings.list($0, listeners: listeners, routes: routes, accounts: accounts?.map(\.name))
@@ -51,9 +53,15 @@ extension GatewaySettings {
         for provider in providers ?? [] where !usedProviders.contains(provider.name) {
             provider.place.warn("no account uses it")
         }
-        let usedAccounts = Set(self.routes.map(\.account.rawValue))
+        let (callers, accountIDs) = (self.callers ?? [], self.accounts.map(\.id))
+        let reached = self.routes.map { (name: $0.name, accounts: $0.accounts(among: accountIDs, for: callers)) }
+        let usedAccounts = Set(reached.flatMap { $0.accounts.map(\.rawValue) })
         for account in accounts ?? [] where !usedAccounts.contains(account.name) {
             account.place.warn("no route uses it")
+        }
+        let providerOf = Dictionary(self.accounts.map { ($0.id, $0.provider) }) { first, _ in first }
+        for (route, accounts) in reached where Set(accounts.compactMap { providerOf[$0] }).count > 1 {
+            section[.routes]?.warn("callers may have \(route) send its upstream tokens of several providers")
         }
         if self.routes.isEmpty {
             section[.routes]?.warn("is empty, every request will be answered with 404")

@@ -1,5 +1,3 @@
-internal import TokenModel
-
 /// The keys of one route.
 enum RouteKey: String, Vocabulary {
     case name, match, upstream, account, strip, inject, replay, timeouts, via
@@ -16,8 +14,10 @@ enum MatchKey: String, Vocabulary {
 
 extension RouteSettings {
     /// Reads `routes`.
-    /// - Parameter accounts: the names there are; `nil` if that can't be told.
-    static func list(_ place: Place, accounts: [String]?) -> [RouteSettings]? {
+    /// - Parameters:
+    ///   - accounts: the names there are; `nil` if that can't be told.
+    ///   - hasCallers: whether callers are told apart, so that they may choose accounts.
+    static func list(_ place: Place, accounts: [String]?, hasCallers: Bool) -> [RouteSettings]? {
         guard let items = place.items() else { return nil }
         var names: [String: Int] = [:]
         var matches: [RouteMatch: Int] = [:]
@@ -30,7 +30,7 @@ extension RouteSettings {
             if let upstream, upstream.scheme == .http {
                 section[.upstreamTLS]?.fault("means nothing for an upstream with http://")
             }
-            let account = section.require(.account) { $0.account(among: accounts) }
+            let account = section.require(.account) { RouteAccount($0, among: accounts, hasCallers: hasCallers) }
             let rest = Options(section)
             if let name, let first = names.updateValue(index, forKey: name) {
                 section[.name]?.fault("is the name of routes[\(first)] too")
@@ -43,7 +43,7 @@ extension RouteSettings {
                 name: name,
                 match: match,
                 upstream: upstream,
-                account: AccountID(account),
+                account: account,
                 strip: rest.strip,
                 injection: rest.injection,
                 replayBodyLimit: rest.replayBodyLimit,
@@ -127,13 +127,5 @@ extension Place {
         }
         self.refuseCleartext(to: url, unless: allowsCleartext)
         return url
-    }
-
-    fileprivate func account(among names: [String]?) -> String? {
-        if case .mapping = self.content {
-            self.fault("from_header is not supported yet, expected the name of the account")
-            return nil
-        }
-        return self.reference(to: "account", among: names)
     }
 }

@@ -1,12 +1,10 @@
-package import TokenModel
-
 /// Which requests go to which upstream with which account.
 package struct RouteSettings: Equatable, Sendable {
     package let name: String
     package let match: RouteMatch
     /// Where they go: without a query, its path in ``RouteMatch/path``'s form.
     package let upstream: HTTPURL
-    package let account: AccountID
+    package let account: RouteAccount
     /// Whether the matched path is cut off before the upstream's is put in its place.
     package let strip: Bool
     package let injection: InjectionSettings

@@ -1,6 +1,7 @@
 internal import HTTPWire
 internal import Proxy
 internal import Settings
+internal import TokenModel
 
 extension ProxyPlan {
     /// What the configuration says of listeners, routes and limits, as the data path takes it.
@@ -9,7 +10,7 @@ extension ProxyPlan {
     init(_ settings: GatewaySettings, connections: Int, eventLoops: Int) throws(CommandFailure) {
         var made: [UpstreamTLS] = []
         var routes: [RoutePlan] = []
-        for route in settings.routes { routes.append(try RoutePlan(route, &made)) }
+        for route in settings.routes { routes.append(try RoutePlan(route, among: settings.accounts, &made)) }
         var listeners: [Listener] = []
         for listener in settings.listeners { listeners.append(try Listener(listener)) }
         self.init(
@@ -95,8 +96,23 @@ extension CertificateName {
 }
 
 extension RoutePlan {
-    /// - Parameter made: so that the same files are read only once, which takes long.
-    fileprivate init(_ route: RouteSettings, _ made: inout [UpstreamTLS]) throws(CommandFailure) {
+    /// - Parameters:
+    ///   - accounts: all that there are.
+    ///   - made: so that the same files are read only once, which takes long.
+    fileprivate init(
+        _ route: RouteSettings,
+        among accounts: [AccountSettings],
+        _ made: inout [UpstreamTLS]
+    ) throws(CommandFailure) {
+        let choices: [AccountID]
+        switch route.account {
+        case .fixed(let account): choices = [account]
+        case .fromHeader: choices = accounts.map(\.id)
+        }
+        // One that could be chosen from none has been refused.
+        guard let account = choices.first else {
+            throw CommandFailure(.badConfiguration, "route \(route.name): there is no account")
+        }
         self.init(
             name: route.name,
             host: route.match.host,
@@ -107,7 +123,8 @@ extension RoutePlan {
                 path: route.upstream.path,
                 tls: try Self.tls(route, &made)
             ),
-            account: route.account,
+            account: account,
+            choices: route.account == .fromHeader ? choices : nil,
             strip: route.strip,
             injection: Injection(header: route.injection.header, prefix: route.injection.prefix),
             replayBodyLimit: route.replayBodyLimit,

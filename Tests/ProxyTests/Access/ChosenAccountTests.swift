@@ -1,0 +1,124 @@
+import Proxy
+import Testing
+import TokenModel
+
+/// Requests that name their account, through real sockets.
+@Suite struct ChosenAccountTests {
+    private static let bob = AccountID("bob")
+    private static let done = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+
+    private func callers() throws -> [CallerPlan] {
+        [
+            CallerPlan(name: "all", keys: [try .of("all")]),
+            CallerPlan(name: "alices", keys: [try .of("alices")], accounts: [Rig.account]),
+        ]
+    }
+
+    private func setup() throws -> Rig.Setup {
+        var setup = Rig.Setup.route { $0.choices = [Rig.account, Self.bob] }
+        setup.callers = try self.callers()
+        return setup
+    }
+
+    private func request(_ fields: String, key: String = "all") -> String {
+        "GET /acme/x HTTP/1.1\r\nHost: a\r\nMartlet-Key: \(key)\r\n\(fields)\r\n"
+    }
+
+    /// Sends a request that must get through with `token`.
+    private func expect(_ token: String, _ rig: Rig, _ caller: Peer, _ account: String, key: String = "all")
+        async throws
+    {
+        try await caller.send(self.request("Martlet-Account: \(account)\r\n", key: key))
+        let upstream = try await rig.upstream.accept()
+        let head = try await upstream.head()
+        #expect(head["Authorization"] == "Bearer \(token)")
+        #expect(head["Martlet-Account"] == nil && head["Martlet-Key"] == nil)
+        try await upstream.send(Self.done)
+        let answer = try await caller.head()
+        #expect(answer.status == 204)
+    }
+
+    @Test func `each request gets the token of the account that it names, and the name stays here`() async throws {
+        try await withRig(self.setup()) { rig in
+            rig.install(.sample(2, account: Self.bob))
+            let caller = try await rig.caller()
+            try await self.expect("token-1", rig, caller, "alice")
+            try await self.expect("token-2", rig, caller, "bob")
+            try await self.expect("token-1", rig, caller, "alice", key: "alices")
+        }
+    }
+
+    @Test func `a name that is missing, unknown or another's is refused, and no account is asked for`() async throws {
+        try await withRig(self.setup()) { rig in
+            let caller = try await rig.caller()
+            var bodies: [String] = []
+            for fields in [
+                "Martlet-Account: bob\r\n", "Martlet-Account: nobody\r\n", "Martlet-Account:\r\n",
+                "Martlet-Account: ALICE\r\n", "Martlet-Account: alice, bob\r\n", "",
+            ] {
+                try await caller.send(self.request(fields, key: "alices"))
+                let (head, body) = try await caller.answer()
+                #expect(head.status == 403)
+                #expect(body.contains("urn:martlet:error:caller_forbidden"))
+                bodies.append(body)
+            }
+            // Whose name is another's can't be told from who is not there.
+            #expect(Set(bodies.dropLast()).count == 1)
+            #expect(bodies.last?.contains("the route needs Martlet-Account") == true)
+            #expect(bodies.allSatisfy { !$0.contains("bob") && !$0.contains("nobody") && !$0.contains("alice") })
+            #expect(rig.passes.asked == 0)
+            // The upstream hears of the next one first.
+            try await self.expect("token-1", rig, caller, "alice", key: "alices")
+        }
+    }
+
+    @Test func `two names are no request`() async throws {
+        try await withRig(self.setup()) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(self.request("Martlet-Account: alice\r\nmartlet-account: alice\r\n"))
+            let (head, _) = try await caller.answer()
+            #expect(head.status == 400)
+            #expect(rig.passes.asked == 0)
+        }
+    }
+
+    @Test func `a request waits for the account that it names, and for no other`() async throws {
+        try await withRig(self.setup()) { rig in
+            let (one, other) = (try await rig.caller(), try await rig.caller())
+            try await one.send(self.request("Martlet-Account: bob\r\n"))
+            let question = try await rig.passes.questions.next("question for a pass")
+            #expect(question.account == Self.bob)
+            try await self.expect("token-1", rig, other, "alice")
+            let pass = Pass.sample(2, account: Self.bob)
+            rig.server.follow(.installed(pass))
+            question.answer(.success(pass))
+            let upstream = try await rig.upstream.accept()
+            let head = try await upstream.head()
+            #expect(head["Authorization"] == "Bearer token-2")
+            try await upstream.send(Self.done)
+            let answer = try await one.head()
+            #expect(answer.status == 204)
+        }
+    }
+
+    @Test func `a reload changes what may be chosen on an open connection`() async throws {
+        try await withRig(self.setup()) { rig in
+            rig.install(.sample(2, account: Self.bob))
+            let caller = try await rig.caller()
+            try await self.expect("token-2", rig, caller, "bob")
+            let carol = AccountID("carol")
+            rig.install(.sample(3, account: carol))
+            let plan = ProxyPlan(
+                listeners: [],
+                routes: [.sample(port: rig.upstream.port) { $0.choices = [Rig.account, carol] }],
+                callers: try self.callers(),
+                eventLoops: 1
+            )
+            _ = await rig.server.follow(plan)
+            try await self.expect("token-3", rig, caller, "carol")
+            try await caller.send(self.request("Martlet-Account: bob\r\n"))
+            let (head, _) = try await caller.answer()
+            #expect(head.status == 403)
+        }
+    }
+}
