@@ -57,7 +57,7 @@ import Testing
         ("peer: {}", "callers[0].peer: needs uid or gid"),
         ("peer: { uid: martlet }", "callers[0].peer.uid: expected a whole number"),
         ("peer: { uid: 4294967295 }", "callers[0].peer.uid: must be between 0 and 4294967294"),
-        ("peer: { user: 1 }", "callers[0].peer.user: unknown key, there are uid, gid"),
+        ("peer: { uid: 1, user: 1 }", "callers[0].peer.user: unknown key, there are uid, gid"),
     ])
     func `what is wrong with a proof is said where it stands`(text: String, fault: String) {
         let found = faults(of: SampleFile().adding("callers: [{ name: a, \(text) }]").text)

@@ -26,7 +26,8 @@ enum DistinguishedNameText {
                 else { return nil }
                 pairs.append("\(attribute)=\(text)")
             }
-            sets.append(pairs.joined(separator: "+"))
+            // Backwards, as the sets themselves: so `openssl` writes it.
+            sets.append(pairs.reversed().joined(separator: "+"))
         }
         return sets.isEmpty ? nil : sets.reversed().joined(separator: ",")
     }
