@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import GRDB
 internal import TokenModel
 internal import TokenStorage
@@ -13,8 +12,8 @@ final class Connection: Sendable {
     /// When its caller is answered whatever it does, such as waiting for a disk.
     static let timeLimit = Duration.milliseconds(1_900)
 
-    /// Answers those whose time is over. A queue of its own, because the global ones may be short of threads.
-    private static let clock = DispatchQueue(label: "martlet.store.clock")
+    /// Answers those whose time is over.
+    private static let deadlines = Deadlines(Connection.timeLimit)
 
     private let queue: DatabaseQueue
     private let patience: Patience
@@ -95,9 +94,7 @@ final class Connection: Sendable {
     ) async throws(StoreError) -> Value {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             let reply = Reply(to: continuation)
-            Self.clock.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.timeLimit.clampedNanoseconds))) {
-                reply.give(.failure(self.late(attempt)))
-            }
+            Self.deadlines.watch { if reply.isAwaited { reply.give(.failure(self.late(attempt))) } }
             begin(reply)
         }
         return try result.get()

@@ -9,6 +9,9 @@ final class Reply<Value: Sendable>: Sendable {
         self.continuation = Mutex(continuation)
     }
 
+    /// Whether no answer was given yet.
+    var isAwaited: Bool { self.continuation.withLock { $0 != nil } }
+
     func give(_ result: Result<Value, StoreError>) {
         let waiting = self.continuation.withLock { continuation in
             defer { continuation = nil }

@@ -61,7 +61,7 @@ package final class SQLiteTokenStore: TokenStore {
             after: lastChange,
             announcingTo: self.broadcaster
         )
-        let (broadcaster, trimmer) = (self.broadcaster, LogTrimmer(self.writer))
+        let (broadcaster, trimmer) = (self.broadcaster, try LogTrimmer(path: path))
         self.trimmer = trimmer
         self.groups = GroupCommit(self.writer, self.file) { key in
             broadcaster.announce(key)
@@ -121,6 +121,7 @@ package final class SQLiteTokenStore: TokenStore {
         self.trimmer.stop()
         await withCheckedContinuation { continuation in
             Self.blockingQueue().async {
+                self.trimmer.close()
                 self.reader.close()
                 self.writer.close()
                 continuation.resume()

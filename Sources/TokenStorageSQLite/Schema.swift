@@ -14,6 +14,8 @@ enum Schema {
     static func configure(_ database: Database) throws {
         try database.execute(sql: "PRAGMA synchronous = FULL")
         try database.execute(sql: "PRAGMA secure_delete = ON")
+        // The trimmer empties the log, beside the writes; this is for when it can't.
+        try database.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
         try database.execute(sql: "PRAGMA trusted_schema = OFF")
         try database.execute(sql: "PRAGMA cell_size_check = ON")
     }
