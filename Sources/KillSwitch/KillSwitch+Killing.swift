@@ -210,10 +210,6 @@ extension KillSwitch {
     /// - Returns: whether the kill is complete.
     private func round(of epoch: Epoch) async throws(StoreError) -> Bool {
         if self.isEnded(epoch) { return true }
-        if try await self.end(of: epoch) != nil {
-            self.note(epoch) { $0.isEnded = true }
-            return true
-        }
         var watch: KillWatch
         if let known = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) {
             var found: [ReplicaID: ReplicaVault.Entry?] = [:]
@@ -235,7 +231,12 @@ extension KillSwitch {
         }
         let new = watch
         self.note(epoch) { $0.watch = new }
-        guard watch.isComplete else { return false }
+        guard watch.isComplete else {
+            // Another may have seen it through.
+            guard try await self.end(of: epoch) != nil else { return false }
+            self.note(epoch) { $0.isEnded = true }
+            return true
+        }
         // A store that has lost it may have another's kill there: those who acknowledged that do not know of this one.
         let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch }?.entry.id }
         guard let kill, try await self.log.entry(epoch)?.id == kill else { return false }

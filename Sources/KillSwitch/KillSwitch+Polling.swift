@@ -194,17 +194,9 @@ extension KillSwitch {
 
     /// The kills that are complete, by the names of what was kept of them.
     private func endedKills() async throws(StoreError) -> Set<Epoch> {
-        var ended: Set<Epoch> = []
-        var last: RecordKey?
-        repeat {
-            let page = try await self.records.store.keys(under: .killEnds, after: last, limit: 500)
-            for key in page {
-                let digits = key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)
-                if let number = UInt64(digits) { ended.insert(Epoch(number)) }
-            }
-            last = page.last
-        } while last != nil
-        return ended
+        let keys = try await self.records.store.allKeys(under: .killEnds)
+        let numbers = keys.compactMap { UInt64($0.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)) }
+        return Set(numbers.map { Epoch($0) })
     }
 
     /// Says how far this process is fenced. Where that can't be written the others wait for its lease instead.

@@ -27,7 +27,8 @@ package protocol TokenStore: Sendable {
     /// Erases the record at `key`, if its version is `expecting`.
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError)
 
-    /// Up to `limit` keys under `prefix` in ascending order of their UTF-8 bytes, beginning behind `after`.
+    /// Up to `limit` keys under `prefix` in ascending order of their UTF-8 bytes, beginning behind `after`. Fewer are the
+    /// last that there are.
     func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey]
 
     /// Keys that may have changed, by anyone. Hints: they may be lost, doubled or late.
@@ -35,6 +36,17 @@ package protocol TokenStore: Sendable {
 }
 
 extension TokenStore {
+    /// All keys under `prefix`, in ascending order of their UTF-8 bytes.
+    package func allKeys(under prefix: RecordKey.Prefix) async throws(StoreError) -> [RecordKey] {
+        let limit = 500
+        var keys: [RecordKey] = []
+        while true {
+            let page = try await self.keys(under: prefix, after: keys.last, limit: limit)
+            keys += page
+            if page.count < limit { return keys }
+        }
+    }
+
     /// Writes behind what was read: the version after `expecting`, or the first.
     ///
     /// - Returns: the version written.

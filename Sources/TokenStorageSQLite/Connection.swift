@@ -94,7 +94,11 @@ final class Connection: Sendable {
     ) async throws(StoreError) -> Value {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             let reply = Reply(to: continuation)
-            Self.deadlines.watch { if reply.isAwaited { reply.give(.failure(self.late(attempt))) } }
+            Self.deadlines.watch { isLate in
+                guard reply.isAwaited else { return false }
+                if isLate { reply.give(.failure(self.late(attempt))) }
+                return !isLate
+            }
             begin(reply)
         }
         return try result.get()

@@ -1,21 +1,26 @@
 internal import Dispatch
 internal import Synchronization
 
-/// What is to be done when an operation has taken too long, for many operations that may all take as long.
+/// Looks after operations that may all take equally long, and tells each whose time is over.
 ///
-/// One timer for all of them: a timer of its own for each would wake a thread each time, to be told of an end that nearly
-/// always came in time.
+/// One timer for all of them: a timer of its own for each would wake a thread each time, to be told of an operation that
+/// had ended long before.
 final class Deadlines: Sendable {
+    /// Told whether its time is over; says whether anybody still waits for it.
+    typealias Check = @Sendable (_ isLate: Bool) -> Bool
+
     private struct Watched {
         let deadline: ContinuousClock.Instant
-        let late: @Sendable () -> Void
+        let check: Check
     }
 
     private struct State {
-        /// In the order of their deadlines, but for those that came at the same moment.
         var watched: [Watched] = []
         var isArmed = false
     }
+
+    /// No two looks come sooner after one another than this.
+    private static let shortestPause = Duration.milliseconds(20)
 
     /// A queue of its own, because the global ones may be short of threads.
     private let queue = DispatchQueue(label: "martlet.store.clock")
@@ -27,32 +32,35 @@ final class Deadlines: Sendable {
         self.limit = limit
     }
 
-    /// Calls `late` when the time of an operation that begins now is over, whether or not that has ended.
-    func watch(_ late: @escaping @Sendable () -> Void) {
+    /// Watches an operation that begins now.
+    func watch(_ check: @escaping Check) {
         let deadline = ContinuousClock.now + self.limit
         let isFirst = self.state.withLock { state in
-            state.watched.append(Watched(deadline: deadline, late: late))
+            state.watched.append(Watched(deadline: deadline, check: check))
             defer { state.isArmed = true }
             return !state.isArmed
         }
-        if isFirst { self.wake(at: deadline) }
+        if isFirst { self.look(at: deadline) }
     }
 
-    private func wake(at deadline: ContinuousClock.Instant) {
-        let wait = max(ContinuousClock.now.duration(to: deadline), .zero)
+    private func look(at instant: ContinuousClock.Instant) {
+        let wait = max(ContinuousClock.now.duration(to: instant), Self.shortestPause)
         self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait / .nanoseconds(1)))) { self.look() }
     }
 
     private func look() {
-        let now = ContinuousClock.now
-        let (over, next) = self.state.withLock { state in
-            let count = state.watched.firstIndex { $0.deadline > now } ?? state.watched.count
-            let over = state.watched.prefix(count)
-            state.watched.removeFirst(count)
-            state.isArmed = !state.watched.isEmpty
-            return (Array(over), state.watched.first?.deadline)
+        let watched = self.state.withLock { state in
+            defer { state.watched = [] }
+            return state.watched
         }
-        if let next { self.wake(at: next) }
-        for one in over { one.late() }
+        let now = ContinuousClock.now
+        // Nearly all have ended by now.
+        let rest = watched.filter { $0.check($0.deadline <= now) }
+        let next = self.state.withLock { state in
+            state.watched.insert(contentsOf: rest, at: 0)
+            state.isArmed = !state.watched.isEmpty
+            return state.watched.first?.deadline
+        }
+        if let next { self.look(at: next) }
     }
 }

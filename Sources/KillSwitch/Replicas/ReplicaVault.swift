@@ -54,19 +54,14 @@ package struct ReplicaVault: Sendable {
     /// All replicas there are.
     package func list() async throws(StoreError) -> Listing {
         var listing = Listing()
-        var last: RecordKey?
-        repeat {
-            let page = try await self.records.store.keys(under: .replicas, after: last, limit: 500)
-            for key in page {
-                let id = ReplicaID(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
-                if let found = try await self.readIfOpen(id) {
-                    if let entry = found.entry { listing.entries.append(entry) }
-                } else {
-                    listing.unreadable.append(id)
-                }
+        for key in try await self.records.store.allKeys(under: .replicas) {
+            let id = ReplicaID(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
+            if let found = try await self.readIfOpen(id) {
+                if let entry = found.entry { listing.entries.append(entry) }
+            } else {
+                listing.unreadable.append(id)
             }
-            last = page.last
-        } while last != nil
+        }
         return listing
     }
 

@@ -26,7 +26,7 @@ struct RevocationVault: Sendable {
     }
 
     /// Those that are to be revoked.
-    func open() async throws(StoreError) -> [RecordKey] { try await self.keys(under: .revocations) }
+    func open() async throws(StoreError) -> [RecordKey] { try await self.records.store.allKeys(under: .revocations) }
 
     /// One of those; `nil` where it has been settled.
     func read(_ key: RecordKey) async throws(StoreError) -> Entry? {
@@ -78,7 +78,7 @@ struct RevocationVault: Sendable {
             guard let record = try await self.readIfOpens(key), record.epoch == epoch else { continue }
             found[Self.id(of: key)] = record
         }
-        for key in try await self.keys(under: .revoked(by: epoch.rawValue)) {
+        for key in try await self.records.store.allKeys(under: .revoked(by: epoch.rawValue)) {
             guard let record = try await self.readIfOpens(key) else { continue }
             found[Self.id(of: key)] = record
         }
@@ -93,17 +93,6 @@ struct RevocationVault: Sendable {
             guard error.code == .unreadable else { throw error }
             return nil
         }
-    }
-
-    private func keys(under prefix: RecordKey.Prefix) async throws(StoreError) -> [RecordKey] {
-        var keys: [RecordKey] = []
-        var last: RecordKey?
-        repeat {
-            let page = try await self.records.store.keys(under: prefix, after: last, limit: 500)
-            keys += page
-            last = page.last
-        } while last != nil
-        return keys
     }
 
     private static func id(of key: RecordKey) -> String {

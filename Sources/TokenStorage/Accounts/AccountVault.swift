@@ -57,14 +57,7 @@ package struct AccountVault: Sendable {
 
     /// All accounts that have a record, in the order of their names' bytes.
     package func accounts() async throws(StoreError) -> [AccountID] {
-        var accounts: [AccountID] = []
-        var last: RecordKey?
-        repeat {
-            let page = try await self.records.store.keys(under: .accounts, after: last, limit: Self.pageLimit)
-            accounts += page.compactMap(AccountID.init(key:))
-            last = page.last
-        } while last != nil
-        return accounts
+        try await self.records.store.allKeys(under: .accounts).compactMap(AccountID.init(key:))
     }
 
     /// Accounts whose record may have changed, by anyone: hints, as ``TokenStore/changes()`` gives them.
@@ -84,8 +77,6 @@ package struct AccountVault: Sendable {
         continuation.onTermination = { _ in forwarding.cancel() }
         return accounts
     }
-
-    private static let pageLimit = 500
 
     private func decode(_ entry: SealedRecords.Entry) throws(StoreError) -> Entry {
         Entry(record: try AccountRecord(decoding: entry.plaintext), version: entry.version)
