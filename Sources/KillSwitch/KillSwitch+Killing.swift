@@ -22,6 +22,7 @@ extension KillSwitch {
         let deadline = now.boot.advanced(by: wait)
         let entry = KillEntry(.kill, scope, reason: reason, streams: streams, at: now.wall)
         let last = self.epochs.last
+        var wasKept = false
         await self.order(entry, by: orderer)
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
@@ -32,38 +33,45 @@ extension KillSwitch {
                 await self.withdraw(entry)
                 throw KillSwitchError(error)
             }
-            await self.keep(entry, error)
+            wasKept = await self.keep(entry, error)
         }
-        guard let epoch = await self.epoch(of: entry, until: deadline) else {
-            return self.report(on: self.order(of: entry))
+        var report: KillReport
+        switch await self.place(of: entry, until: deadline) {
+        case .waits(let order):
+            report = self.report(on: order)
+        case .stands(let epoch):
+            await self.watch(epoch, until: deadline)
+            do throws(KillSwitchError) {
+                report = try await self.report(on: epoch, entry)
+            } catch {
+                // The kill stands: that must not look like a failure.
+                report = self.knownReport(on: epoch, entry)
+                report.store = .unreachable
+            }
         }
-        await self.watch(epoch, until: deadline)
-        do throws(KillSwitchError) {
-            return try await self.report(on: epoch, entry)
-        } catch {
-            // The kill stands: that must not look like a failure.
-            var report = self.knownReport(on: epoch, entry)
-            report.store = .unreachable
-            return report
-        }
+        report.wasKept = wasKept
+        return report
+    }
+
+    private enum Place {
+        case stands(Epoch)
+        case waits(KillOrder)
     }
 
     /// Waits for an entry to stand in the log, as this process has read it.
-    private func epoch(of entry: KillEntry, until deadline: BootInstant) async -> Epoch? {
+    private func place(of entry: KillEntry, until deadline: BootInstant) async -> Place {
         while true {
-            let (epoch, isStopped) = self.state.withLock { state in
-                (state.kills.last { $0.entry.id == entry.id }?.epoch, state.isStopped)
+            // In one look: it may come to stand at any time.
+            let (place, isStopped) = self.state.withLock { state in
+                let epoch = state.kills.last { $0.entry.id == entry.id }?.epoch
+                let order = state.orders.first { $0.entry.id == entry.id }
+                return (epoch.map(Place.stands) ?? .waits(order ?? KillOrder(entry: entry)), state.isStopped)
             }
-            if let epoch { return epoch }
             let now = self.timepiece.now.boot
-            guard now < deadline, !isStopped, !Task.isCancelled else { return nil }
+            guard case .waits = place, now < deadline, !isStopped, !Task.isCancelled else { return place }
             await self.timepiece.rest(until: min(deadline, now.advanced(by: .milliseconds(500))))
             try? await self.poll()
         }
-    }
-
-    private func order(of entry: KillEntry) -> KillOrder {
-        self.state.withLock { $0.orders.first { $0.entry.id == entry.id } } ?? KillOrder(entry: entry)
     }
 
     /// Lets new tokens of `scope` come again. What was killed stays dead.

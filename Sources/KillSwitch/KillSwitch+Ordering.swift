@@ -20,8 +20,15 @@ extension KillSwitch {
     }
 
     /// Keeps an order that the store did not take.
-    func keep(_ entry: KillEntry, _ cause: StoreError) async {
-        self.noteOrder(entry.id) { $0.cause = cause.code }
+    ///
+    /// - Returns: whether it waits, and is told of when it stands; `false` where it stands all the same.
+    func keep(_ entry: KillEntry, _ cause: StoreError) async -> Bool {
+        let waits = self.noteOrder(entry.id) { order in
+            order.cause = cause.code
+            order.isUnkept = self.copy == nil
+        }
+        // A poll has read it meanwhile.
+        guard waits else { return false }
         self.logger.error(
             """
             a kill does not stand in the store: this replica has stopped, another does when it could not read the store for \
@@ -35,12 +42,15 @@ extension KillSwitch {
         do throws(StoreError) {
             guard let copy = self.copy else { throw StoreError(.unwritable, "there is no copy in state_dir") }
             try await copy.keep(order: entry.encoded(), id: entry.id.rawValue)
-            self.noteOrder(entry.id) { $0.isInCopy = true }
+            if self.noteOrder(entry.id, { $0.isInCopy = true }) { return true }
+            // It came to stand before it was kept, or as it was: then somebody has let go of it, and tells.
+            return await !copy.drop(order: entry.id.rawValue)
         } catch {
             self.logger.error(
                 "a kill that the store has not taken could not be kept in state_dir: it ends with this process",
                 metadata: ["kill.id": "\(entry.id)", "error.reason": "\(error.message)"]
             )
+            return self.noteOrder(entry.id) { $0.isUnkept = true } || self.copy == nil
         }
     }
 
@@ -52,11 +62,13 @@ extension KillSwitch {
             let entry = try KillEntry(decoding: bytes)
             guard !self.state.withLock({ $0.entries.contains { $0.id == entry.id } }) else {
                 // Who has written it has ended before it could say so.
-                if await copy.release(order: entry.id.rawValue) { self.tell(ofKept: KillOrder(entry: entry)) }
+                await self.letGo(of: KillOrder(entry: entry, isInCopy: true))
                 continue
             }
             let isNew = self.state.withLock { state in
-                guard !state.orders.contains(where: { $0.entry.id == entry.id }) else { return false }
+                guard !state.orders.contains(where: { $0.entry.id == entry.id }),
+                    !state.entries.contains(where: { $0.id == entry.id })
+                else { return false }
                 state.orders.append(KillOrder(entry: entry, isInCopy: true, cause: .unreachable))
                 return true
             }
@@ -92,38 +104,13 @@ extension KillSwitch {
         return hasRaised
     }
 
-    /// Forgets what stands in the log now.
-    func release(_ orders: [KillOrder]) async {
-        for order in orders where order.cause != nil {
-            let isReleased = await self.copy?.release(order: order.entry.id.rawValue) ?? false
-            if isReleased || !order.isInCopy { self.tell(ofKept: order) }
-            self.logger.notice(
-                "a kill that had to wait for the store stands there now",
-                metadata: ["kill.id": "\(order.entry.id)", "kill.scope": "\(order.entry.scope.text)"]
-            )
-        }
-    }
-
-    private func tell(ofKept order: KillOrder) {
-        let epoch = self.state.withLock { state in state.kills.last { $0.entry.id == order.entry.id }?.epoch }
-        guard let epoch else { return }
-        self.newlyStanding.yield(
-            KeptKill(
-                id: order.entry.id,
-                scope: order.entry.scope,
-                reason: order.entry.reason,
-                epoch: epoch,
-                orderedAt: order.entry.at,
-                isOwn: order.isOwn,
-                orderer: order.orderer
-            )
-        )
-    }
-
-    func noteOrder(_ id: KillID, _ change: (inout KillOrder) -> Void) {
+    /// - Returns: whether it waits still.
+    @discardableResult
+    func noteOrder(_ id: KillID, _ change: (inout KillOrder) -> Void) -> Bool {
         self.state.withLock { state in
-            guard let index = state.orders.firstIndex(where: { $0.entry.id == id }) else { return }
+            guard let index = state.orders.firstIndex(where: { $0.entry.id == id }) else { return false }
             change(&state.orders[index])
+            return true
         }
     }
 
@@ -151,9 +138,13 @@ extension KillSwitch {
     /// Fences this process by its orders and `entries`, which stand behind those it goes by.
     ///
     /// One after the other, whoever asks: no change undoes another.
-    /// - Returns: how many requests were left to end, and the kills among `entries`.
+    /// - Returns: how many requests were left to end, the kills among `entries`, and the orders that these were, as they were
+    ///   at the end.
     @discardableResult
-    func fenceAnew(_ streams: KillStreams, taking entries: [KillEntry] = []) async -> (draining: Int, kills: [Kill]) {
+    func fenceAnew(
+        _ streams: KillStreams,
+        taking entries: [KillEntry] = []
+    ) async -> (draining: Int, kills: [Kill], orders: [KillOrder]) {
         let ids = Set(entries.map(\.id))
         return await self.turnstile.pass {
             var (epochs, orders) = self.state.withLock { ($0.epochs, $0.orders) }
@@ -166,8 +157,9 @@ extension KillSwitch {
                 // In one step: at any time a kill is found, be it as an order or as one that stands.
                 let kills = state.take(entries, draining: draining)
                 state.epochs = new
+                let taken = state.orders.filter { ids.contains($0.entry.id) }
                 state.orders.removeAll { ids.contains($0.entry.id) }
-                return (draining, kills)
+                return (draining, kills, taken)
             }
         }
     }

@@ -163,11 +163,9 @@ extension KillSwitch {
     /// Fences this process against `entries`, all at once: a long log takes no longer for that than one entry.
     private func take(_ entries: [KillEntry], isStart: Bool) async {
         guard !entries.isEmpty else { return }
-        let taken = entries.map(\.id)
-        let orders = self.state.withLock { state in state.orders.filter { taken.contains($0.entry.id) } }
         // Only a kill ends anything: what another was told to let end still may.
         let aborts = entries.contains { !$0.killsNothing && $0.streams == .abort }
-        let begun = await self.fenceAnew(aborts ? .abort : .drain, taking: entries).kills
+        let (_, begun, orders) = await self.fenceAnew(aborts ? .abort : .drain, taking: entries)
         if !isStart {
             for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
         }

@@ -32,6 +32,7 @@ extension KillSwitch {
                 }
             }
             for await _ in self.sweepBell {
+                await self.tellOfUnrecorded()
                 do throws(StoreError) {
                     try await self.takeUpOrders()
                     try await self.revoker.sweep(self.epochs)

@@ -37,6 +37,8 @@ package final class KillSwitch: Sendable {
         var kills: [Kill] = []
         /// Kills that may not stand in the log yet.
         var orders: [KillOrder] = []
+        /// Kept kills that were told of, or are about to be.
+        var told: Set<KillID> = []
         /// Kills that were complete at the start.
         var ended: Set<Epoch> = []
         /// Replicas whose expulsion this process sees through.
@@ -81,8 +83,9 @@ package final class KillSwitch: Sendable {
     /// Replicas that were expelled, to be removed in their time.
     let expelled: AsyncStream<ReplicaVault.Entry>
     let newlyExpelled: AsyncStream<ReplicaVault.Entry>.Continuation
-    /// Kills that had to wait for the store, as they come to stand there: each once, in one of the processes that share a
-    /// `state_dir`. For one reader.
+    /// Kills that had to wait for the store, as they come to stand there; also those that an earlier start, or another
+    /// process on this `state_dir`, has not recorded. For one reader, who has each recorded by
+    /// ``settle(_:_:)``.
     package let keptKills: AsyncStream<KeptKill>
     let newlyStanding: AsyncStream<KeptKill>.Continuation
     /// Rings when killed tokens may stand in accounts' records.

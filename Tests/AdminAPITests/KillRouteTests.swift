@@ -2,6 +2,8 @@ internal import KillSwitch
 internal import NIOHTTP1
 internal import TestKit
 internal import Testing
+internal import TokenModel
+internal import TokenStorage
 
 /// The kill switch over the admin API.
 @Suite struct KillRouteTests {
@@ -134,6 +136,58 @@ internal import Testing
             }
             let audit = try await admin.caller.send(.GET, "/v1/audit").body
             for part in [#""action":"kill""#, #""outcome":"stands""#, #""reason":"drill""#, "epoch 1"] {
+                #expect(audit.contains(part), "\(part)")
+            }
+        }
+    }
+
+    @Test
+    func `I20_given a kill that was kept and is complete within its wait, it is in the audit log once`()
+        async throws
+    {
+        try await AdminFixture.run { admin in
+            admin.store.takeAway()
+            async let answering = admin.caller.send(
+                .POST,
+                "/v1/kill",
+                #"{"scope":{"account":"alice"},"reason":"drill","wait":"18s"}"#
+            )
+            try await eventually("the kill to be kept, and not announced") {
+                !admin.kills.waitingScopes.isEmpty && admin.logs.text.contains("a kill goes ahead without a record")
+            }
+            admin.store.putBack()
+            let answer = try await answering
+            #expect(answer.body.contains(#""state":"complete""#))
+            #expect(answer.body.contains(#""audited":false"#))
+            try await eventually("the record") {
+                try await admin.caller.send(.GET, "/v1/audit").body.contains("it was kept since")
+            }
+            let audit = try await admin.caller.send(.GET, "/v1/audit").body
+            #expect(audit.ranges(of: #""action":"kill""#).count == 1, "\(audit)")
+        }
+    }
+
+    @Test func `I20_given a kill that stands, is pending and could not be announced, it is in the audit log`()
+        async throws
+    {
+        try await AdminFixture.run { admin in
+            let lost = ReplicaRecord(
+                boot: .random(),
+                name: "lost",
+                lease: .seconds(300),
+                joinedAt: Timepiece.system.now.wall
+            )
+            _ = try await ReplicaVault(admin.records).write(lost, for: .random(), expecting: nil)
+            admin.store.refuseNextWrite(under: .audit)
+            let answer = try await admin.caller.send(
+                .POST,
+                "/v1/kill",
+                #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
+            )
+            #expect(answer.body.contains(#""state":"pending""#))
+            #expect(answer.body.contains(#""audited":true"#))
+            let audit = try await admin.caller.send(.GET, "/v1/audit").body
+            for part in [#""outcome":"pending""#, #""reason":"drill""#, "epoch 1"] {
                 #expect(audit.contains(part), "\(part)")
             }
         }

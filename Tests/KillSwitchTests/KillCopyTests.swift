@@ -31,7 +31,7 @@ import TokenStorage
     @Test func `given a store that loses a kill while it is used, it is written back before the lease is renewed`()
         async throws
     {
-        let one = self.house.replica("a", copy: self.copy)
+        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)
             try await self.kill(one, .account(AccountID("bob")))
@@ -140,7 +140,8 @@ import TokenStorage
 
     @Test func `given a state_dir that can't be written, a kill goes on, and that is said once`() async throws {
         try self.directory.write([], to: "kill-log")
-        let one = self.house.replica("a", copy: KeptLog(in: "\(self.directory.path)/nowhere", of: "store"))
+        let nowhere = KeptLog(in: "\(self.directory.path)/nowhere", of: "store")
+        let one = self.house.replica("a", lease: .seconds(36_000), copy: nowhere)
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)
             try await self.kill(one, .all)

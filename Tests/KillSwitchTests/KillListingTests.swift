@@ -26,7 +26,7 @@ import TokenStorage
     @Test func `given a pending kill and a gateway that was started anew, its report names whom the list has`()
         async throws
     {
-        let silent = self.house.replica("silent", lease: .seconds(600))
+        let silent = self.house.replica("silent", lease: .seconds(36_000))
         try await silent.kills.start()
         let one = self.house.replica("a")
         try await self.house.run([one]) {

@@ -88,6 +88,60 @@ import TokenStorage
         #expect(entries.map(\.scope) == [self.alice])
     }
 
+    @Test
+    func `given a kept kill that was told of and never recorded, the next process tells of it, until it is recorded`()
+        async throws
+    {
+        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.become(.readOnly)
+            let report = try await self.kill(one)
+            #expect(report.wasKept)
+            self.house.store.become(.good)
+            _ = try await one.kills.read()
+            var kept = one.kills.keptKills.makeAsyncIterator()
+            let told = await kept.next()
+            #expect(told?.isOwn == true)
+            // The audit log can't be written, and the process ends.
+            let isSettled = await one.kills.settle(try #require(told)) { false }
+            #expect(!isSettled)
+        }
+        let (left, orders) = (try await self.copy.standing(), try await self.copy.orders())
+        #expect(left.count == 1 && orders.isEmpty)
+
+        let next = self.house.replica("b", lease: .seconds(36_000), copy: self.copy)
+        try await self.house.run([next]) {
+            var kept = next.kills.keptKills.makeAsyncIterator()
+            let told = try #require(await kept.next())
+            #expect(told.reason == "drill" && told.epoch == Epoch(1) && !told.isOwn)
+            let isSettled = await next.kills.settle(told) { true }
+            #expect(isSettled)
+        }
+        let rest = try await self.copy.standing()
+        #expect(rest.isEmpty)
+    }
+
+    @Test
+    func `given a write whose answer was lost, and a poll that has read it, it was not kept, and nothing is told`()
+        async throws
+    {
+        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        self.house.store.loseNextAnswer(at: .kill(1))
+        self.house.store.afterWrite(at: .kill(1)) { _ = try? await one.kills.read() }
+        try await self.house.run([one]) {
+            let report = try await self.kill(one)
+            #expect(report.epoch == Epoch(1))
+            #expect(report.store == .reachable)
+            #expect(!report.wasKept)
+        }
+        var kept = one.kills.keptKills.makeAsyncIterator()
+        let told = await kept.next()
+        #expect(told == nil)
+        let (left, orders) = (try await self.copy.standing(), try await self.copy.orders())
+        #expect(left.isEmpty && orders.isEmpty)
+        #expect(!self.house.log.text.contains("does not stand in the store"))
+    }
+
     @Test func `given two processes that keep the same kill, it stands once`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {

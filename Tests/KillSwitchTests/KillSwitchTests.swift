@@ -50,7 +50,8 @@ import TokenStorage
         try await stuck.kills.start()
         try await self.house.run([one]) {
             let raisedAt = self.house.clock.now
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(2))
+            // No more than one look: a wait may outlast the lease, where time goes faster than the test.
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "stuck")
             #expect(report.replicas.first { $0.state == .pending }?.until != nil)
@@ -79,7 +80,7 @@ import TokenStorage
             _ = try? await vault.write(newcomer, for: .random(), expecting: nil)
         }
         try await self.house.run([one]) {
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(2))
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "late")
             try await eventually("the kill to be complete") {
@@ -121,7 +122,7 @@ import TokenStorage
     }
 
     @Test func `given a kill, a replica that starts later is fenced before it has a lease`() async throws {
-        let (one, late) = (self.house.replica("a"), self.house.replica("late"))
+        let (one, late) = (self.house.replica("a"), self.house.replica("late", lease: .seconds(36_000)))
         try await self.house.run([one]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
         }
@@ -184,11 +185,14 @@ import TokenStorage
     }
 
     @Test func `given a store that is away, no token may be put into a request past the lease`() async throws {
-        let one = self.house.replica("a")
+        let one = self.house.replica("a", lease: .seconds(36_000))
         try await self.house.run([one]) {
             self.house.store.become(.away)
+            // Any poll that was under way is over then.
+            await #expect(throws: StoreError.self) { try await one.kills.read() }
             let leaseUntil = one.fence.until
-            #expect(self.house.clock.now.duration(to: leaseUntil) <= .seconds(10))
+            #expect(self.house.clock.now.duration(to: leaseUntil) <= .seconds(36_000))
+            self.house.clock.advance(by: .seconds(36_000))
             try await eventually("the lease to lapse") { self.house.clock.now > leaseUntil.advanced(by: .seconds(5)) }
             #expect(one.fence.until == leaseUntil)
             #expect(!one.kills.holdsLease)
@@ -205,7 +209,7 @@ import TokenStorage
         try await self.house.run([one, other]) {
             let mute = try await one.kills.listReplicas().first { $0.record.name == "b" }
             self.house.store.refuseWrites(at: .replica(try #require(mute).id.rawValue))
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             try await eventually("the other to be fenced all the same") { other.fence.fenced == [Epoch(1)] }
             try await eventually("the kill to be complete") {

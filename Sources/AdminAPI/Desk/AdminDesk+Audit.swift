@@ -68,8 +68,8 @@ extension AdminDesk {
         do throws(AdminError) {
             let report = try await change()
             let ticket = await begun
-            // Where the store is away another try would only keep the operator waiting.
-            guard ticket.isWritten || report.state == .complete else { return (report, false) }
+            // One that was kept is recorded when it stands: another try would only keep the operator waiting.
+            guard ticket.isWritten || !report.wasKept && report.epoch > .start else { return (report, false) }
             let detail = "kill \(report.id), epoch \(report.epoch)"
             let hasEnd = await audit.end(ticket, report.state.rawValue, detail: detail)
             return (report, ticket.isWritten || hasEnd)
@@ -87,7 +87,10 @@ extension AdminDesk {
             let detail =
                 "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
             let actor: AuditActor = kill.isOwn ? .admin(at: kill.orderer) : .gateway("state_dir")
-            while await !audit.recordKeptKill(of: kill.scope, reason: kill.reason, detail: detail, by: actor) {
+            let record = { @Sendable in
+                await audit.recordKeptKill(of: kill.scope, reason: kill.reason, detail: detail, by: actor)
+            }
+            while await !self.kills.settle(kill, record) {
                 // The store may be away again.
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
             }

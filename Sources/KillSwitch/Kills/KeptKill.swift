@@ -11,4 +11,6 @@ package struct KeptKill: Equatable, Sendable {
     package let isOwn: Bool
     /// Where the order came from, as far as it is this process's own.
     package let orderer: String?
+    /// It stands in `state_dir` until it is recorded.
+    let isInCopy: Bool
 }

@@ -61,6 +61,8 @@ package struct KillReport: Equatable, Sendable {
     package var store = Store.reachable
     /// The scope was killed already when it came.
     package var wasKilled = false
+    /// The store did not take it at once: it is among ``KillSwitch/keptKills`` when it stands. Only for who ordered it.
+    package var wasKept = false
     package var replicas: [Replica]
     package var tokens = Tokens()
     /// Requests of this replica that were left to end.

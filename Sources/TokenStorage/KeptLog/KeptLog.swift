@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LocalFiles
-package import TokenModel
+internal import TokenModel
 
 /// What this host keeps of a store's kill log, in `state_dir`: a store that was put back from a backup, or has lost writes
 /// that it had acknowledged, is found out by it, and what was killed stays dead.
@@ -17,7 +17,7 @@ package actor KeptLog {
 
     private let parent: String
     private let store: String
-    private let directory: String
+    let directory: String
     private var ids: Set<String> = []
     /// How many full segments there are; those are not read again.
     private var full = 0
@@ -129,7 +129,7 @@ package actor KeptLog {
 
     private func path(_ index: Int) -> String { "\(self.directory)/segment-\(index)" }
 
-    private func makeDirectory() throws(SystemCallError) {
+    func makeDirectory() throws(SystemCallError) {
         try PrivateDirectory.make(self.parent)
         try PrivateDirectory.make(self.directory)
     }
@@ -144,48 +144,4 @@ package actor KeptLog {
         }
         throw SystemCallError(EWOULDBLOCK, "can't lock \(path)")
     }
-}
-
-// MARK: - Orders
-
-extension KeptLog {
-    private static let orderPrefix = "order-"
-
-    /// Keeps an order that the store does not take, past the end of this process.
-    package func keep(order bytes: Secret, id: String) throws(StoreError) {
-        do throws(SystemCallError) {
-            try self.makeDirectory()
-            _ = try WholeFile.create(at: self.path(ofOrder: id), holding: KeptBytes.file(of: bytes))
-        } catch {
-            throw StoreError(.unwritable, error.message)
-        }
-    }
-
-    /// The orders that were kept and not let go of.
-    package func orders() throws(StoreError) -> [Secret] {
-        let names: [String]
-        do throws(SystemCallError) {
-            names = try PrivateDirectory.names(in: self.directory)
-        } catch {
-            guard !error.isMissing else { return [] }
-            throw StoreError(.unreadable, "the kill log's copy in state_dir: \(error.message)")
-        }
-        var orders: [Secret] = []
-        for name in names where name.hasPrefix(Self.orderPrefix) && !name.hasSuffix(".tmp") {
-            if let order = try KeptBytes.read("\(self.directory)/\(name)", limit: KeptSegment.sizeLimit) {
-                orders.append(order)
-            }
-        }
-        return orders
-    }
-
-    /// Forgets an order: it stands in the store.
-    ///
-    /// - Returns: whether this call did: of several processes that let go of it one is told so.
-    @discardableResult
-    package func release(order id: String) -> Bool {
-        unsafe unlink(self.path(ofOrder: id)) == 0
-    }
-
-    private func path(ofOrder id: String) -> String { "\(self.directory)/\(Self.orderPrefix)\(id)" }
 }

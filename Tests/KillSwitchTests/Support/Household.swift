@@ -219,6 +219,7 @@ final class WilfulTokenStore: TokenStore {
         var mute: RecordKey?
         var spoiled: RecordKey?
         var losesAnswer = false
+        var losesAnswerAt: RecordKey?
         var beforeWrite: (key: RecordKey, body: @Sendable () async -> Void)?
         var afterWrite: (key: RecordKey, body: @Sendable () async -> Void)?
     }
@@ -252,6 +253,9 @@ final class WilfulTokenStore: TokenStore {
     /// The next write stands, and looks as if it might not.
     func loseNextAnswer() { self.state.withLock { $0.losesAnswer = true } }
 
+    /// The same, of the next write there.
+    func loseNextAnswer(at key: RecordKey) { self.state.withLock { $0.losesAnswerAt = key } }
+
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         try self.check(writes: false)
         let isSpoiled = self.state.withLock { $0.spoiled == key }
@@ -279,8 +283,10 @@ final class WilfulTokenStore: TokenStore {
         }
         await after?()
         let isLost = self.state.withLock { state in
+            let isLostHere = state.losesAnswerAt == key
+            if isLostHere { state.losesAnswerAt = nil }
             defer { state.losesAnswer = false }
-            return state.losesAnswer
+            return state.losesAnswer || isLostHere
         }
         if isLost { throw StoreError(.unreachable, "the answer was lost") }
     }

@@ -1,0 +1,73 @@
+internal import Logging
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// Kills that were kept are told of when they stand, until they are recorded.
+extension KillSwitch {
+    /// Forgets what stands in the log now.
+    func release(_ orders: [KillOrder]) async {
+        for order in orders where order.cause != nil {
+            await self.letGo(of: order)
+            self.logger.notice(
+                "a kill that had to wait for the store stands there now",
+                metadata: ["kill.id": "\(order.entry.id)", "kill.scope": "\(order.entry.scope.text)"]
+            )
+        }
+    }
+
+    /// Tells of an order that stands, unless another process does, or who is still about to keep it hears that it stands.
+    func letGo(of order: KillOrder) async {
+        // First, as what is let go of is looked for, and would be told of without what is known here.
+        guard self.state.withLock({ $0.told.insert(order.entry.id).inserted }) else { return }
+        let isReleased = await self.copy?.release(order: order.entry.id.rawValue) ?? false
+        if isReleased || order.isUnkept, self.tell(ofKept: order, isInCopy: isReleased) { return }
+        self.state.withLock { _ = $0.told.remove(order.entry.id) }
+    }
+
+    /// Tells of what was let go of and not recorded: by an earlier start, or a process on this `state_dir` that may have died
+    /// since, or still tries.
+    func tellOfUnrecorded() async {
+        do throws(StoreError) {
+            for bytes in try await self.copy?.standing() ?? [] {
+                let entry = try KillEntry(decoding: bytes)
+                guard self.state.withLock({ $0.told.insert(entry.id).inserted }) else { continue }
+                if self.tell(ofKept: KillOrder(entry: entry), isInCopy: true) { continue }
+                self.state.withLock { _ = $0.told.remove(entry.id) }
+            }
+        } catch {
+            self.logger.warning(
+                "kills in state_dir that are not in the audit log yet can't be read",
+                metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
+            )
+        }
+    }
+
+    /// Has a kill of ``keptKills`` recorded, once among the processes that share a `state_dir`; until then it outlives them.
+    ///
+    /// - Parameter record: says whether it has.
+    /// - Returns: whether nothing is left to be done; else try again.
+    package func settle(_ kill: KeptKill, _ record: @Sendable () async -> Bool) async -> Bool {
+        guard kill.isInCopy, let copy = self.copy else { return await record() }
+        return await copy.settle(kill.id.rawValue, record)
+    }
+
+    /// - Returns: whether it stands as far as this process has read the log.
+    private func tell(ofKept order: KillOrder, isInCopy: Bool) -> Bool {
+        let epoch = self.state.withLock { state in state.kills.last { $0.entry.id == order.entry.id }?.epoch }
+        guard let epoch else { return false }
+        self.newlyStanding.yield(
+            KeptKill(
+                id: order.entry.id,
+                scope: order.entry.scope,
+                reason: order.entry.reason,
+                epoch: epoch,
+                orderedAt: order.entry.at,
+                isOwn: order.isOwn,
+                orderer: order.orderer,
+                isInCopy: isInCopy
+            )
+        )
+        return true
+    }
+}
