@@ -22,6 +22,8 @@ extension KillSwitch {
     package func run() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.ringNowAndThen() }
+            // Beside the polls, since it syncs a disk: nobody waits for that, nor does the lease.
+            tasks.addTask { for await _ in self.copyBell { await self.copyEntries() } }
             tasks.addTask { await self.followHints() }
             tasks.addTask { await self.sweepNowAndThen() }
             tasks.addTask { await self.revokeNowAndThen() }
@@ -30,6 +32,7 @@ extension KillSwitch {
             for await _ in self.bell { await self.answerPolls() }
             tasks.cancelAll()
         }
+        await self.copyEntries()
         await self.leave()
     }
 
@@ -48,8 +51,7 @@ extension KillSwitch {
             result = .failure(error)
         }
         for one in asking { one.resume(returning: result) }
-        // Last, since it syncs a disk: nobody waits for that, nor does the lease.
-        await self.copyEntries()
+        self.ringForCopy.yield()
     }
 
     /// Once, when the lease has lapsed: from then on callers are answered `store_lost`.

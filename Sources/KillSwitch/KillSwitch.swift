@@ -77,6 +77,9 @@ package final class KillSwitch: Sendable {
     let turnstile = Turnstile()
     let bell: AsyncStream<Void>
     let ring: AsyncStream<Void>.Continuation
+    /// Rings when there may be entries that the copy lacks.
+    let copyBell: AsyncStream<Void>
+    let ringForCopy: AsyncStream<Void>.Continuation
     /// Kills to be seen through, whoever waits for them.
     let begun: AsyncStream<Epoch>
     let newlyBegun: AsyncStream<Epoch>.Continuation
@@ -127,6 +130,7 @@ package final class KillSwitch: Sendable {
         self.fence = fence
         self.revoker = Revoker(records, timepiece: timepiece, logger: logger, endpoint: endpoint)
         (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.copyBell, self.ringForCopy) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
         (self.expelled, self.newlyExpelled) = AsyncStream.makeStream()
         (self.keptKills, self.newlyStanding) = AsyncStream.makeStream()
@@ -176,6 +180,7 @@ package final class KillSwitch: Sendable {
         }
         for one in asking { one.resume(returning: .failure(StoreError(.unreachable, "the process stops"))) }
         self.ring.finish()
+        self.ringForCopy.finish()
         self.newlyBegun.finish()
         self.newlyExpelled.finish()
         self.newlyStanding.finish()
