@@ -36,7 +36,7 @@ package struct Gateway {
     ///
     /// - Parameter unverified: the connection that it came by.
     package func decide(_ request: RequestHead, from unverified: inout UnverifiedCaller) -> Decision {
-        unverified.sent(nil)
+        unverified.begins()
         guard request.minorVersion == 1 || !unverified.isOnUnixSocket else {
             // A Unix socket has no reset, and only that could tell such a caller of an answer that was cut.
             return .answer(GatewayError(.versionUnsupported, "HTTP/1.0 over a Unix socket"))

@@ -43,6 +43,36 @@ import Testing
         #expect(try self.owner(of: "/proc/\(gateway.id)/mem") == 0)
     }
 
+    @Test func `a command that reads tokens writes no core either`() async throws {
+        // Given one that waits for the tokens, in a pipe that this test keeps open
+        let directory = try TemporaryDirectory()
+        try directory.write(Array("admin-token\n".utf8), to: "admin.token")
+        try directory.setMode(0o600, of: "admin.token")
+        try directory.makePipe("tokens")
+        let pipe = unsafe open(directory.path(of: "tokens"), O_RDWR | O_CLOEXEC)
+        try #require(pipe >= 0)
+        let options = ["--admin", "http://127.0.0.1:1", "--admin-token-file", directory.path(of: "admin.token")]
+        let program = try Program(
+            "martlet",
+            ["accounts", "import", "alice", "--file", directory.path(of: "tokens")] + options,
+            in: directory
+        )
+        let id = program.id
+
+        // Then its limits come to allow none, and its memory to be root's
+        try await eventually("the program to forbid a core") {
+            try #require(program.isRunning, "it ended: \(program.complaints)")
+            let limits = try String(contentsOfFile: "/proc/\(id)/limits", encoding: .utf8)
+            let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+            return core?.split(separator: " ").count { $0 == "0" } == 2
+        }
+        try await eventually("its memory to be root's") { try self.owner(of: "/proc/\(id)/mem") == 0 }
+
+        // And without any it ends
+        close(pipe)
+        #expect(try await program.ended().exitCode == 64)
+    }
+
     private func owner(of path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.ownerAccountID] as? Int
     }

@@ -15,6 +15,11 @@ import Testing
             ("{ san: 'urn:acme:batch' }", .uri("urn:acme:batch")),
             ("{ san: ops@acme.example }", .email("ops@acme.example")),
             ("{ subject: 'CN=batch,O=Acme' }", .subject("CN=batch,O=Acme")),
+            (#"{ subject: 'CN=a = b\, c' }"#, .subject(#"CN=a = b\, c"#)),
+            (
+                #"{ subject: 'CN=batch+OU=two,OU=Straße,O=Acme\, Inc. \"x\" \\,C=DE' }"#,
+                .subject(#"CN=batch+OU=two,OU=Straße,O=Acme\, Inc. \"x\" \\,C=DE"#)
+            ),
         ] as [(String, CertificateNameSettings)]
     )
     func `a certificate is named by its subject or one alternative name`(
@@ -75,6 +80,37 @@ import Testing
         let text = SampleFile().adding("callers: [{ name: a, \(one) }, { name: b, \(other) }]").text
         let found = faults(of: text)
         #expect(found.count == 1 && found.first?.hasSuffix(fault) == true, "\(found)")
+    }
+
+    /// What `openssl` prints of a subject unless it is asked for RFC 2253, by its versions, and what it then may escape.
+    @Test(arguments: [
+        "CN = batch, O = Acme", "CN=batch, O=Acme", "C = DE, O = \"Acme, Inc.\", CN = batch", "/C=DE/O=Acme/CN=batch",
+        "CN=batch,Acme", "CN=batch,", "=batch", "CN=batch\\", "CN=Stra\\C3\\9Fe",
+        "O=\"Acme\"", "CN=a;b", "CN=a+b",
+    ])
+    func `a subject that no certificate has is no subject, and how to print one is said`(subject: String) {
+        let text = SampleFile().adding("callers: [{ name: a, certificate: { subject: '\(subject)' } }]").text
+        let found = faults(of: text)
+        #expect(
+            found.first?
+                .hasSuffix("; to print one: openssl x509 -noout -subject -nameopt RFC2253,utf8,-esc_msb -in FILE")
+                == true,
+            "\(found)"
+        )
+    }
+
+    @Test(
+        arguments: [
+            ("{ gid: 50 }", "{ uid: 7, gid: 50 }", true), ("{ uid: 7 }", "{ uid: 7, gid: 50 }", true),
+            ("{ uid: 7, gid: 50 }", "{ gid: 50 }", false), ("{ gid: 50 }", "{ uid: 7 }", false),
+            ("{ gid: 50 }", "{ uid: 7, gid: 51 }", false), ("{ uid: 7, gid: 50 }", "{ uid: 7, gid: 51 }", false),
+        ]
+    )
+    func `a peer that an earlier one covers is warned of`(first: String, later: String, isCovered: Bool) throws {
+        let callers = "callers: [{ name: a, peer: \(first) }, { name: b, peer: \(later) }]"
+        let warnings = try settings(of: SampleFile().adding(callers).text).warnings
+        let said = warnings.filter { $0.message.hasPrefix("is never asked: callers[0] comes first") }
+        #expect(said.map(\.path) == (isCovered ? ["callers[1].peer"] : []))
     }
 
     @Test func `proofs that no listener asks for are warned of`() throws {

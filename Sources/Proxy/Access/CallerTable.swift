@@ -42,6 +42,9 @@ package struct CallerTable: Sendable {
             guard let caller = unverified.caller(of: self.edition, by: callers) else {
                 throw GatewayError(.callerUnknown, "a connection with a certificate that no caller has")
             }
+            // A browser shows a certificate by itself, whichever page has it ask. Of another name than the listener's own
+            // there is no page: its handshake would have failed.
+            if let refusal = WebPageRule.markedRefusal(of: request) { throw refusal }
             return caller
         }
         let bytes = request.bytes.readableBytesUInt8Span

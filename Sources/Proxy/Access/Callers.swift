@@ -1,6 +1,5 @@
 /// The callers of one table, by each thing that they are known by. An object, since each request takes hold of it.
 final class Callers: Sendable {
-    let names: Set<String>
     /// How long a look-up takes tells nothing of a key: what it may tell of is the digest, and nobody can choose a key by
     /// its digest or come from one to the other.
     private let byKey: [KeyDigest: Caller]
@@ -11,7 +10,6 @@ final class Callers: Sendable {
 
     /// - Parameter callers: in the configuration's order. Where two are meant by one certificate or process, the first is it.
     init(_ callers: [(plan: CallerPlan, caller: Caller)]) {
-        self.names = Set(callers.map(\.plan.name))
         self.byKey = callers.reduce(into: [:]) { found, entry in
             for key in entry.plan.keys { found[key] = entry.caller }
         }

@@ -30,6 +30,8 @@ package struct UnverifiedCaller {
     private var standing: (edition: CallerTable.Edition, caller: Caller?)?
     /// Who sent the request that was judged last; `nil` where that did not come out.
     private(set) var sender: Caller?
+    /// Of the key that proved it; `nil` where the connection itself did.
+    private var senderDigest: KeyDigest?
 
     package init(isOnUnixSocket: Bool, peer: PeerIdentity? = nil, certificate: ClientCertificate? = nil) {
         self.isOnUnixSocket = isOnUnixSocket
@@ -43,7 +45,13 @@ package struct UnverifiedCaller {
         self.standing = nil
     }
 
-    mutating func sent(_ caller: Caller?) {
+    /// A request has come; nobody knows yet who has sent it.
+    mutating func begins() {
+        self.sender = nil
+        self.senderDigest = nil
+    }
+
+    mutating func sent(_ caller: Caller) {
         self.sender = caller
     }
 
@@ -60,13 +68,9 @@ package struct UnverifiedCaller {
 
     /// Whether what ``sender`` proved itself by is still that caller's: a tunnel sends no request to be asked for it.
     func isSenderStillKnown(to callers: Callers) -> Bool {
-        guard let sender = self.sender, let name = sender.name else { return false }
-        if let proof = self.proof, proof.caller === sender { return callers[proof.digest]?.name == name }
-        if let standing = self.standing, standing.caller === sender {
-            return callers.caller(of: self.certificate, self.peer)?.name == name
-        }
-        // By a key that was too long to be remembered.
-        return callers.names.contains(name)
+        guard let name = self.sender?.name else { return false }
+        if let digest = self.senderDigest { return callers[digest]?.name == name }
+        return callers.caller(of: self.certificate, self.peer)?.name == name
     }
 
     /// Who proved itself on this connection by the very same field, if anyone did.
@@ -86,6 +90,7 @@ package struct UnverifiedCaller {
         guard proof.isOwnField == key.isOwnField,
             proof.credentials.matches(bytes.extracting(key.value.lower..<key.value.upper))
         else { return nil }
+        self.senderDigest = proof.digest
         return proof.caller
     }
 
@@ -95,6 +100,7 @@ package struct UnverifiedCaller {
         of digest: KeyDigest,
         in bytes: Span<UInt8>
     ) {
+        self.senderDigest = digest
         guard key.value.count <= Self.longestRemembered else { return }
         let credentials = Secret((key.value.lower..<key.value.upper).map { bytes[$0] })
         self.proof = Proof(caller: caller, credentials: credentials, digest: digest, isOwnField: key.isOwnField)

@@ -18,14 +18,8 @@ struct WebPageRule: Sendable {
 
     /// That a web page may have sent the request; `nil` where none can.
     func refusal(of request: RequestHead) -> GatewayError? {
+        if let refusal = Self.markedRefusal(of: request) { return refusal }
         let bytes = request.bytes.readableBytesUInt8Span
-        for field in request.fields {
-            switch field.known {
-            case .origin: return Self.fromPage("Origin")
-            case .secFetchSite where !bytes.matches(field.value, "none"): return Self.fromPage("Sec-Fetch-Site")
-            default: continue
-            }
-        }
         let host = request.hostName
         // HTTP/1.0 without a host: no browser has ever sent that.
         guard !host.isEmpty, !self.isOwn(host, in: bytes) else { return nil }
@@ -33,6 +27,19 @@ struct WebPageRule: Sendable {
             .callerForbidden,
             reason: "Host is not one of the listener's or a route's; set match.host, or send one of those"
         )
+    }
+
+    /// That a browser says so itself, whatever host the request names.
+    static func markedRefusal(of request: RequestHead) -> GatewayError? {
+        let bytes = request.bytes.readableBytesUInt8Span
+        for field in request.fields {
+            switch field.known {
+            case .origin: return self.fromPage("Origin")
+            case .secFetchSite where !bytes.matches(field.value, "none"): return self.fromPage("Sec-Fetch-Site")
+            default: continue
+            }
+        }
+        return nil
     }
 
     private static func fromPage(_ field: StaticString) -> GatewayError {

@@ -11,7 +11,7 @@ enum PeerKey: String, Vocabulary {
 extension CertificateNameSettings {
     init?(_ place: Place) {
         guard let section = Section<CallerCertificateKey>(place) else { return nil }
-        let subject = section.read(.subject) { $0.subject() }
+        let subject = section.read(.subject) { $0.parsed("a subject", by: CertificateNameSettings.subject(printed:)) }
         let name = section.read(.san) { $0.parsed("a name", by: CertificateNameSettings.alternative) }
         switch (section.has(.subject), section.has(.san)) {
         case (false, false): section.missing("needs subject or san")
@@ -32,15 +32,5 @@ extension PeerSettings {
         self.group = section.read(.gid) { $0.count(in: range) }.map { UInt32($0) }
         if !section.has(.uid), !section.has(.gid) { section.missing("needs uid or gid") }
         guard self.user != nil || self.group != nil else { return nil }
-    }
-}
-
-extension Place {
-    /// The subject of a certificate (RFC 4514).
-    fileprivate func subject() -> CertificateNameSettings? {
-        self.parsed("a subject") { text throws(ValueError) in
-            guard text.contains("=") else { throw ValueError("is not a subject such as CN=batch,O=Acme") }
-            return .subject(text)
-        }
     }
 }

@@ -2,4 +2,9 @@
 package struct PeerSettings: Hashable, Sendable {
     package let user: UInt32?
     package let group: UInt32?
+
+    /// Whoever is meant by `other` is meant by this too.
+    func covers(_ other: PeerSettings) -> Bool {
+        (self.user == nil || self.user == other.user) && (self.group == nil || self.group == other.group)
+    }
 }

@@ -1,0 +1,122 @@
+import Foundation
+import NIOCore
+import Proxy
+import TestKit
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// Which tunnels end when the configuration changes: those of whoever is not known any more by what let it in.
+@Suite struct CutTunnelTests {
+    private func plan(_ callers: [CallerPlan]) -> ProxyPlan {
+        ProxyPlan(listeners: [], routes: [.sample(port: 1)], callers: callers, eventLoops: 1)
+    }
+
+    /// A request that comes back with 404: it says who sends it, and goes nowhere.
+    private func ask(_ caller: Peer, _ fields: String) async throws {
+        try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
+        #expect(try await caller.answer().head.status == 404)
+    }
+
+    /// Opens a tunnel by a request with `fields`, and returns its other end.
+    private func tunnel(_ caller: Peer, _ fields: String, on rig: Rig) async throws -> Peer {
+        try await caller.send(Handshake.request("", fields))
+        let upstream = try await rig.upstream.accept()
+        _ = try await upstream.head()
+        try await upstream.send(Handshake.accepted)
+        #expect(try await caller.head().status == 101)
+        return upstream
+    }
+
+    @Test func `a tunnel does not open for a caller that was taken out while the upstream thought about it`()
+        async throws
+    {
+        var setup = Rig.Setup()
+        let staying = CallerPlan(name: "staying", keys: [try .of("stay")])
+        setup.callers = [staying, CallerPlan(name: "leaving", keys: [try .of("leave")])]
+        try await withRig(setup) { rig in
+            // Given two who have asked for a tunnel, and an upstream that has not answered
+            var ends: [(caller: Peer, upstream: Peer)] = []
+            for key in ["leave", "stay"] {
+                let caller = try await rig.caller()
+                try await caller.send(Handshake.request("", "Martlet-Key: \(key)\r\n"))
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                ends.append((caller, upstream))
+            }
+
+            // When one of them is taken out, and then it does
+            _ = await rig.server.follow(self.plan([staying]))
+            for end in ends { try await end.upstream.send(Handshake.accepted) }
+
+            // Then that one's connection is reset, with no answer, and the other has its tunnel
+            let (bytes, ending) = try await ends[0].caller.rest()
+            #expect(bytes.readableBytes == 0 && ending == .reset)
+            _ = try await ends[0].upstream.rest()
+            #expect(try await ends[1].caller.head().status == 101)
+            try await ends[1].caller.send("still here\r\n")
+            #expect(try await ends[1].upstream.line() == "still here")
+        }
+    }
+
+    /// A caller that is known by its process and by a key, on one connection over a Unix socket.
+    private func withCaller(
+        _ test: (Rig, Peer, _ keyAlone: [CallerPlan], _ peerAlone: [CallerPlan]) async throws -> Void
+    )
+        async throws
+    {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "m.sock").path
+        let keys = [try KeyDigest.of("right"), try .of(Self.long)]
+        var setup = Rig.Setup()
+        setup.unixSocket = path
+        setup.callers = [CallerPlan(name: "me", keys: keys, peer: PeerRule(user: geteuid()))]
+        try await withRig(setup) { (rig: Rig) async throws in
+            let caller = try await Peer.connect(toSocket: path)
+            defer { caller.close() }
+            try await test(
+                rig,
+                caller,
+                [CallerPlan(name: "me", keys: keys)],
+                [CallerPlan(name: "me", peer: PeerRule(user: geteuid()))]
+            )
+        }
+    }
+
+    /// More than a connection remembers.
+    private static let long = String(repeating: "k", count: 600)
+
+    private static let keyFields = ["Martlet-Key: right\r\n", "Martlet-Key: \(long)\r\n"]
+
+    /// What is sent first, whether that key is what stays, and what opens the tunnel.
+    static let ways: [(first: String, opening: String)] =
+        keyFields.flatMap { [("", $0), ($0, "")] } + [(keyFields[0], keyFields[1]), (keyFields[1], keyFields[0])]
+
+    @Test(arguments: ways)
+    func `a tunnel is judged by what its own request was known by, not by an earlier one`(
+        first: String,
+        opening: String
+    ) async throws {
+        let isByKey = !opening.isEmpty
+        // Cut where that goes
+        try await self.withCaller { rig, caller, keyAlone, peerAlone in
+            try await self.ask(caller, first)
+            let upstream = try await self.tunnel(caller, opening, on: rig)
+            _ = await rig.server.follow(self.plan(isByKey ? peerAlone : keyAlone))
+            _ = try await upstream.rest()
+            _ = try await caller.rest()
+        }
+        // And kept where that stays
+        try await self.withCaller { rig, caller, keyAlone, peerAlone in
+            try await self.ask(caller, first)
+            let upstream = try await self.tunnel(caller, opening, on: rig)
+            _ = await rig.server.follow(self.plan(isByKey ? keyAlone : peerAlone))
+            try await caller.send("still here\r\n")
+            #expect(try await upstream.line() == "still here")
+        }
+    }
+}
