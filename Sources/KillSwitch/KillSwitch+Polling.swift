@@ -129,9 +129,10 @@ extension KillSwitch {
     /// Sees to it that this replica is among those whom a kill waits for: before the read that gives it a lease.
     private func join() async throws(StoreError) {
         if let known = self.state.withLock({ $0.replica }) {
-            if let found = try await self.replicas.read(known.id), !found.record.isExpelled {
+            if let (found, sealsAnew) = try await self.replicas.readOwn(known.id), !found.record.isExpelled {
                 // Sealed anew, perhaps.
                 self.state.withLock { $0.replica = found }
+                if sealsAnew { await self.showKey(by: found) }
                 return
             }
             // Nobody waits for it any more.
@@ -160,6 +161,15 @@ extension KillSwitch {
             guard error.code == .conflict, let entry = try await self.replicas.read(stay) else { throw error }
             self.state.withLock { $0.replica = entry }
         }
+    }
+
+    /// Has this replica's record stand under the key that it seals with: whoever takes old keys out goes by that
+    /// (`Rekeying`). Where it can't be written the next poll tries again; the lease needs no write.
+    private func showKey(by found: ReplicaVault.Entry) async {
+        guard let entry = try? await self.replicas.write(found.record, for: found.id, expecting: found.version) else {
+            return
+        }
+        self.state.withLock { $0.replica = entry }
     }
 
     /// Fences this process against `entries`, all at once: a long log takes no longer for that than one entry.

@@ -5,11 +5,37 @@ import Testing
 
 /// What a gateway that crashes leaves of the tokens in its memory.
 @Suite struct CrashedMemoryTests {
-    /// Allows a core, and asks the Swift runtime to print all that it can of a crash.
+    /// Allows a core, and asks the Swift runtime to look into crashes. It catches them only where it knows of a program that
+    /// does that, and programs that hold the runtime themselves find none: so one is named. Nothing is ever to run it.
     private static let talkative = [
         "/bin/sh", "-c", #"ulimit -c unlimited 2>/dev/null; exec "$@""#, "sh",
-        "/usr/bin/env", "SWIFT_BACKTRACE=enable=yes,color=no,interactive=no,threads=all,registers=all",
+        "/usr/bin/env", "SWIFT_BACKTRACE=enable=yes,swift-backtrace=/bin/true",
     ]
+
+    /// Those of the signals that the Swift runtime takes for crashes which a process catches.
+    private static func caughtCrashes(_ process: Int32) throws -> Set<Int32> {
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigCgt:") })
+        let digits = try #require(line.split(whereSeparator: \.isWhitespace).last)
+        let mask = try #require(UInt64(digits, radix: 16))
+        return Set([SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP].filter { mask >> UInt64($0 - 1) & 1 == 1 })
+    }
+
+    @Test func `I16_a gateway catches none of its crashes, where another program of Swift catches them all`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let (mock, gateway) = try await Program.$wrapper.withValue(Self.talkative) {
+            let mock = try await Mock(in: directory)
+            return (mock, try await Gateway(mock, in: directory))
+        }
+        let unguarded = try Self.caughtCrashes(mock.id)
+        let guarded = try Self.caughtCrashes(gateway.program.id)
+
+        // Else the rest would say nothing.
+        #expect(unguarded == [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP])
+        #expect(guarded == [])
+    }
 
     @Test(arguments: [SIGABRT, SIGSEGV, SIGILL, SIGTRAP])
     func `I16_a gateway that crashes prints nothing of its tokens and leaves no core`(number: Int32) async throws {
@@ -33,6 +59,9 @@ import Testing
         let imported = try await gateway.martlet("accounts", "import", "alice", input: grant)
         try #require(imported.exitCode == 0, "\(imported.errors)")
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
+
+        // Else the runtime would wait for a program that looks into nothing.
+        try #require(try Self.caughtCrashes(gateway.program.id) == [])
 
         // When it crashes
         gateway.program.signal(number)

@@ -28,6 +28,17 @@ package struct ReplicaVault: Sendable {
         return Entry(id: id, record: try ReplicaRecord(decoding: stored.plaintext), version: stored.version)
     }
 
+    /// As ``read(_:)``, and whether it stands under another key than what is written from here now.
+    func readOwn(_ id: ReplicaID) async throws(StoreError) -> (entry: Entry, sealsAnew: Bool)? {
+        let key = RecordKey.replica(id.rawValue)
+        guard let stored = try await self.records.store.read(key) else { return nil }
+        let record = try ReplicaRecord(decoding: try self.records.open(stored, at: key).plaintext)
+        return (
+            Entry(id: id, record: record, version: stored.version),
+            try await self.records.sealsAnew(stored.value)
+        )
+    }
+
     /// A read of a record that does open.
     package struct Found: Sendable {
         /// `nil` where it has gone.

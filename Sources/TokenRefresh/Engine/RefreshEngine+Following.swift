@@ -1,3 +1,4 @@
+internal import Logging
 internal import Synchronization
 internal import TokenModel
 
@@ -10,8 +11,9 @@ extension RefreshEngine {
     /// no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it stays. A provider that is held, or an account, is tried at once: the configuration may have been the reason.
     package func follow(_ plans: [AccountPlan], waiters: Int) {
         let now = self.timepiece.now.boot
-        let served = self.state.withLock { state in
+        let (served, relieved) = self.state.withLock { state in
             let old = state.plans
+            let failing = state.gates.filter { $0.value.isFailing }.keys
             state.plans = Self.byAccount(plans)
             state.limits.waiters = waiters
             state.gates = Self.gates(state.plans, after: state.gates, now: now)
@@ -21,7 +23,13 @@ extension RefreshEngine {
             for account in old.keys where state.plans[account] == nil { self.retireIfGone(account, &state) }
             var served: [Desk.Served] = []
             for plan in state.plans.values { served += self.follow(plan, now: now, &state) }
-            return served
+            return (served, failing.filter { state.gates[$0]?.isFailing == false })
+        }
+        for provider in relieved {
+            self.logger.notice(
+                "a provider is not left alone any more: it has one account now, whose own backoff is all",
+                metadata: [LogField.provider: "\(provider)"]
+            )
         }
         self.settle(served)
     }

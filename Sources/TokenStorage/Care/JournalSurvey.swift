@@ -11,7 +11,9 @@ package struct JournalSurvey: Equatable, Sendable {
     package internal(set) var byKey: [SealingKey.ID: Int] = [:]
     /// Journals that can't be read, or hold what does not open.
     package internal(set) var unreadable: [StoreSurvey.Finding] = []
-    /// Whether all could be read: else any key may be needed.
+    /// How many need a key that is not there.
+    package internal(set) var locked = 0
+    /// Whether all could be read as far as their keys: else any key may be needed.
     package internal(set) var isWhole = true
 
     package init() {}
@@ -23,6 +25,8 @@ package struct JournalSurvey: Equatable, Sendable {
         self.entries += contents.entries.count + contents.unopened
         self.opened += contents.entries.count
         self.byKey.merge(contents.byKey, uniquingKeysWith: +)
+        self.locked += contents.locked.values.reduce(0, +)
+        if contents.keyless > 0 { self.isWhole = false }
         for (key, count) in contents.locked.sorted(by: { $0.key.description < $1.key.description }) {
             self.tell(journal, "\(count) are sealed with key \(key), which the key ring does not hold")
         }

@@ -38,7 +38,7 @@ package struct Rekeying: ~Copyable {
     /// - Parameters:
     ///   - stateDirectory: whose journals keep the keys that they need.
     ///   - settling: how long a write that had begun may take to end. In that time each gateway also renews its lease,
-    ///     and shows by that under which key it seals.
+    ///     and seals its own record anew where that is not under the key that it seals with.
     /// - Throws: where another process changes the keys.
     package init(
         _ opened: OpenedStore,
@@ -84,6 +84,8 @@ package struct Rekeying: ~Copyable {
         // Journals first: what is committed meanwhile is among the records then.
         let journals = self.stateDirectory.map { store.surveyJournals(in: $0) } ?? JournalSurvey()
         let used = try await store.survey().byKey
+        // All was sealed anew, and yet it is there.
+        if retires, outcome.resealing.isComplete { lingering.formUnion(used.keys) }
         outcome.lingering = ring.retired.map(\.id).filter(lingering.contains)
         let unnamed = ring.retired.map(\.id).filter { used[$0] == nil && !lingering.contains($0) }
         outcome.journalled = unnamed.filter(journals.mayNeed)

@@ -8,6 +8,8 @@ package struct JournalContents: Equatable, Sendable {
     package internal(set) var locked: [SealingKey.ID: Int] = [:]
     /// How many are of a form that this version does not know: a newer one wrote them.
     package internal(set) var foreign = 0
+    /// Those of them that don't even show which key they are sealed under: it may be any.
+    package internal(set) var keyless = 0
 
     package init() {}
 

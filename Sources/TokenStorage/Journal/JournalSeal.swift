@@ -40,6 +40,7 @@ package struct JournalSeal: Sendable {
                 // What was torn in its first bytes has zeroes there.
                 if let format = sealed.bytes.first, format != 0, format != SealedBytes.Layout.format {
                     contents.foreign += 1
+                    contents.keyless += 1
                 }
                 return false
             }

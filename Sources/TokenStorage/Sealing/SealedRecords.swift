@@ -39,6 +39,13 @@ package struct SealedRecords: Sendable {
         return Entry(plaintext: try self.keys.open(stored.value, for: context), version: stored.version)
     }
 
+    /// Whether a write now would be under another key than `sealed` is; keys that the source holds by now are gone over to.
+    package func sealsAnew(_ sealed: SealedBytes) async throws(StoreError) -> Bool {
+        let store = self.store
+        try await self.keys.follow { () async throws(StoreError) in try await store.read(.canary) }
+        return self.keys.ring.sealsAnew(sealed)
+    }
+
     /// Seals `plaintext` and writes it behind version `expecting` (`nil`: there is no record yet).
     ///
     /// - Returns: the version written.

@@ -16,6 +16,9 @@ final class Mock: Sendable {
         self.address = host.map { address.replacing("127.0.0.1", with: $0) } ?? address
     }
 
+    /// Of its process.
+    var id: Int32 { self.program.id }
+
     /// A new grant's token answer, as the provider would give it to a person who signs in.
     func grant(_ account: String) async throws -> String {
         let body = #"{"account":"\#(account)"}"#

@@ -22,8 +22,11 @@ struct Household: Sendable {
     }
 
     /// A replica that is not started yet.
+    ///
+    /// - Parameter records: as it opens and seals them, if otherwise than the others.
     func replica(
         _ name: String,
+        records: SealedRecords? = nil,
         lease: Duration = .seconds(10),
         witness: (any BootWitness)? = nil,
         copy: KeptLog? = nil
@@ -32,7 +35,7 @@ struct Household: Sendable {
         let provider = self.provider
         let fence = HeardFence()
         let kills = KillSwitch(
-            self.records,
+            records ?? self.records,
             boot: .random(),
             name: name,
             lease: lease,

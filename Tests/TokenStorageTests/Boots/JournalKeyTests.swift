@@ -132,6 +132,7 @@ import TokenStorage
         #expect(after.unreadable.map(\.record) == [RecordKey(rawValue: "journal/\(boot)")])
         #expect(after.unreadable.first?.reason.contains("\(old)") == true)
         #expect(after.isWhole)
+        #expect([before.locked, after.locked] == [0, 1])
     }
 
     @Test func `a journal that can't be read keeps every key`() async throws {
@@ -149,6 +150,24 @@ import TokenStorage
         #expect(outcome.retired == [])
         #expect(outcome.journalled == [old])
         await register.close()
+    }
+
+    @Test func `an entry in the sealed form of a newer version keeps every key, since it may need any`() async throws {
+        let old = self.opened.keyRing.current.id
+        let boot = try await self.ended()
+        _ = try await self.rekey()
+        var journal = try #require(self.directory.bytes(of: "journal/\(boot)"))
+        try #require(journal[JournalFrame.headerCount] == 1)
+        journal[JournalFrame.headerCount] = 2
+        try self.directory.write(journal, to: "journal/\(boot)")
+
+        let outcome = try await self.rekey(retires: true)
+
+        let survey = try await self.openedNow().surveyJournals(in: self.directory.path)
+        #expect(!survey.isWhole)
+        #expect(survey.locked == 0)
+        #expect(outcome.retired == [])
+        #expect(outcome.journalled == [old])
     }
 
     @Test func `journals of another store need no key of this one, and without any there is nothing`() async throws {

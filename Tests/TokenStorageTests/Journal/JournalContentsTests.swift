@@ -52,5 +52,6 @@ import TokenStorage
 
         #expect(self.seal(self.key).contents(of: file).foreign == 1)
         #expect(self.seal(self.key).contents(of: file).unopened == 1)
+        #expect(self.seal(self.key).contents(of: file).keyless == 1)
     }
 }

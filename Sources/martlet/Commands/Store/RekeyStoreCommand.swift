@@ -16,9 +16,10 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             themselves. A record whose account is being refreshed is left, and the exit code is 1: run it again.
 
             The old key stays in the file until --retire takes out those that no record is sealed under, and no new tokens
-            in a journal of state_dir. That takes 10 s, or replica.lease if that is longer: each gateway shows within it by
-            which file it goes, and the keys of one that seals under an old key stay. Keep a copy of the file before and
-            after: without its key nothing in a backup of the store opens.
+            in a journal of state_dir. That takes 10 s, or replica.lease if that is longer: within it each gateway that runs
+            has put its own record under the key that it seals with, so that a key which one of them still goes by stays. Where
+            a key stays for such a gateway or a journal, the exit code is 1. Keep a copy of the file before and after: without
+            its key nothing in a backup of the store opens.
 
             Example:
               martlet store rekey --config martlet.yaml
@@ -47,7 +48,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                 return try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
             }
             try self.report(outcome, of: store)
-            try Self.complain(outcome, of: store)
+            try self.complain(outcome, of: store)
         }
     }
 
@@ -124,7 +125,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         }
     }
 
-    private static func complain(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws(CommandFailure) {
+    private func complain(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws(CommandFailure) {
         let resealing = outcome.resealing
         guard resealing.unreadable.isEmpty else {
             throw CommandFailure(
@@ -138,6 +139,10 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                 .no,
                 "\(resealing.left.count) of \(resealing.records) records of \(store.path) were left as they are; run this again"
             )
+        }
+        let kept = outcome.lingering + outcome.journalled
+        guard !self.retire || kept.isEmpty else {
+            throw CommandFailure(.no, "\(kept.count) old keys of \(store.keys.name) had to stay, since they are needed")
         }
     }
 }

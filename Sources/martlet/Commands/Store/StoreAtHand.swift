@@ -11,7 +11,7 @@ struct StoreAtHand {
     let path: String
     /// Whose journals may hold tokens that the store did not take.
     let stateDirectory: String
-    /// Within which a gateway that runs writes a record of its own.
+    /// Within which a gateway that runs has looked at its own record, and sealed it anew where it goes by another key.
     let lease: Duration
     private let store: SQLiteTokenStore
 

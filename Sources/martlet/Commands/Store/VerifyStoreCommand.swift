@@ -38,8 +38,9 @@ struct VerifyStoreCommand: AsyncParsableCommand {
             guard journals.unreadable.isEmpty else {
                 throw CommandFailure(
                     .no,
-                    "new tokens in the journals of \(store.stateDirectory) do not open; they are kept, and their accounts "
-                        + "may need them: put the missing key back on a line of \(store.keys.name)"
+                    "the journals of \(store.stateDirectory) can't all be read; they are kept, and may hold new tokens that "
+                        + "their accounts need"
+                        + (journals.locked > 0 ? ": put the missing key back on a line of \(store.keys.name)" : "")
                 )
             }
         }

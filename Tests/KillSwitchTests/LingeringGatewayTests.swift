@@ -1,0 +1,111 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Taking a sealing key out of its file, beside a gateway that goes by another file.
+@Suite struct LingeringGatewayTests {
+    private let house = Household()
+    private let directory: TemporaryDirectory
+    private let keys: KeyRingFile
+    private let opened: OpenedStore
+    private let old: SealingKey
+
+    init() async throws {
+        self.directory = try TemporaryDirectory()
+        self.keys = KeyRingFile(path: self.directory.path(of: "sealing.key"), isMadeWhenMissing: true)
+        self.opened = try await OpenedStore.open(self.house.store, keys: self.keys)
+        self.old = self.opened.keyRing.current
+    }
+
+    private func rekey(retires: Bool) async throws -> Rekeying.Outcome {
+        let opened = try await OpenedStore.openExisting(self.house.store, keys: self.keys)
+        return try await Rekeying(opened, keys: self.keys, settling: .zero).run(retires: retires)
+    }
+
+    /// As a gateway has them whose file has the new key behind the old one.
+    private func otherFile() throws -> SealedRecords {
+        let new = try #require(try self.keys.existing()).current
+        return SealedRecords(
+            store: self.house.store,
+            keyRing: KeyRing(current: self.old, retired: [new]),
+            storeID: self.opened.storeID
+        )
+    }
+
+    /// Where the one replica's record stands.
+    private func place() async throws -> RecordKey {
+        .replica(try #require(try await ReplicaVault(self.opened.records).list().entries.first).id.rawValue)
+    }
+
+    private func stored(_ place: RecordKey) async throws -> StoredRecord {
+        try #require(try await self.house.store.read(place))
+    }
+
+    /// Runs a replica whose polls are those of `body`: no time passes.
+    private func run(_ replica: Replica, _ body: () async throws -> Void) async throws {
+        try await replica.kills.start()
+        try await withThrowingDiscardingTaskGroup { tasks in
+            tasks.addTask { await replica.kills.run() }
+            defer { replica.kills.stop() }
+            try await body()
+        }
+    }
+
+    @Test func `a gateway that seals under an old key keeps it from being taken out, though it only polls`()
+        async throws
+    {
+        _ = try await self.rekey(retires: false)
+        let one = self.house.replica("a", records: try self.otherFile())
+        try await self.run(one) {
+            let place = try await self.place()
+            // The command's first pass seals the gateway's record anew, and the gateway polls while the command waits.
+            self.house.store.afterWrite(at: place) { _ = try? await one.kills.read() }
+
+            let outcome = try await self.rekey(retires: true)
+
+            #expect(outcome.lingering == [self.old.id])
+            #expect(outcome.retired == [])
+            #expect(outcome.unused == [])
+            #expect(try self.keys.existing()?.ids == [outcome.key, self.old.id])
+            _ = try await one.kills.read()
+            #expect(try await self.stored(place).value.keyID == self.old.id)
+            #expect(one.kills.holdsLease)
+        }
+        // It has stopped, and nobody seals under the old key any more.
+        #expect(try await self.rekey(retires: true).retired == [self.old.id])
+    }
+
+    @Test func `a gateway that goes by the same file goes over to the new key, and writes nothing for that`()
+        async throws
+    {
+        let one = self.house.replica("a", records: self.opened.records)
+        try await self.run(one) {
+            let place = try await self.place()
+            let outcome = try await self.rekey(retires: false)
+            let sealed = try await self.stored(place)
+
+            for _ in 0..<3 { _ = try await one.kills.read() }
+
+            #expect(sealed.value.keyID == outcome.key)
+            #expect(try await self.stored(place) == sealed)
+            #expect(try await self.rekey(retires: true).retired == [self.old.id])
+        }
+    }
+
+    @Test func `a gateway that can't write its record under its own key still renews its lease`() async throws {
+        _ = try await self.rekey(retires: false)
+        let one = self.house.replica("a", records: try self.otherFile())
+        try await self.run(one) {
+            let place = try await self.place()
+            let outcome = try await self.rekey(retires: false)
+            self.house.store.refuseWrites(at: place)
+
+            _ = try await one.kills.read()
+
+            #expect(try await self.stored(place).value.keyID == outcome.key)
+            #expect(one.kills.holdsLease)
+        }
+    }
+}
