@@ -52,7 +52,7 @@ async def attack(processes, gateway, token, count):
             Check(f"{count} connections: answers to callers of those without", f"{share:.0f} %", "at least 80 %", share >= 80),
             at_most(f"{count} connections: slowest answer to a right token", max(waits) * 1000, 1000, "ms"),
             equals(f"{count} connections: wrong tokens that were let in", let_in, 0),
-            at_most(f"{count} connections: tokens tried", tried, 4.5 * min(count, 64) + 1.2 * max(0, count - 64), "a second")]
+            at_most(f"{count} connections: tokens tried", tried, 2.25 * min(count, 64) + 0.6 * max(0, count - 64), "a second")]
 
 
 async def rate(processes, port, seconds):

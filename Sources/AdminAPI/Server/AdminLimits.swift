@@ -22,9 +22,9 @@ package struct AdminLimits: Sendable {
     package init(
         body: Int = 1 << 20,
         bodyTime: Duration = .seconds(10),
-        refusalDelay: Duration = .milliseconds(250),
+        refusalDelay: Duration = .milliseconds(500),
         refusalsWaiting: Int = 64,
-        crowdDelay: Duration = .seconds(1),
+        crowdDelay: Duration = .seconds(2),
         connections: Int = 512,
         idleTime: Duration = .seconds(30),
         stopGrace: Duration = .seconds(30),
