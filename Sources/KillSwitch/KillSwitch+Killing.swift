@@ -41,6 +41,8 @@ extension KillSwitch {
             report = self.report(on: order)
         case .stands(let epoch):
             await self.watch(epoch, until: deadline)
+            // What is called complete outlives this process.
+            if self.copy?.isAllThatLasts == true { await self.copyEntries() }
             do throws(KillSwitchError) {
                 report = try await self.report(on: epoch, entry)
             } catch {

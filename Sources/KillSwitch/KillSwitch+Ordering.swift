@@ -8,7 +8,10 @@ internal import TokenStorage
 extension KillSwitch {
     /// Fences this process against `entry`, before anything is asked of the store.
     func order(_ entry: KillEntry, by orderer: String?) async {
-        self.state.withLock { $0.orders.append(KillOrder(entry: entry, isOwn: true, orderer: orderer)) }
+        self.state.withLock { state in
+            state.askers[entry.id] = Asker(address: orderer)
+            state.orders.append(KillOrder(entry: entry))
+        }
         let draining = await self.fenceAnew(entry.streams).draining
         self.noteOrder(entry.id) { $0.draining = draining }
     }

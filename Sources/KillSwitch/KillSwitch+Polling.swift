@@ -106,7 +106,7 @@ extension KillSwitch {
     private func pollOnce(startingWith first: [KillEntry] = []) async throws(StoreError) {
         // Before it joins: others may have waited for it until then and no longer.
         let sentAt = self.timepiece.now.boot
-        try await self.join()
+        let misplaced = try await self.join()
         try await self.restoreWhatIsMissing()
         let known = self.epochs.last
         var entries = first
@@ -124,16 +124,21 @@ extension KillSwitch {
             return state.hasComplained
         }
         if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
+        // Last: the lease needs no write. Who has acknowledged something has written it already.
+        if let misplaced, self.state.withLock({ $0.replica?.version }) == misplaced.version {
+            await self.showKey(by: misplaced)
+        }
     }
 
     /// Sees to it that this replica is among those whom a kill waits for: before the read that gives it a lease.
-    private func join() async throws(StoreError) {
+    ///
+    /// - Returns: its record, where that is not under the key that this process seals with.
+    private func join() async throws(StoreError) -> ReplicaVault.Entry? {
         if let known = self.state.withLock({ $0.replica }) {
             if let (found, sealsAnew) = try await self.replicas.readOwn(known.id), !found.record.isExpelled {
                 // Sealed anew, perhaps.
                 self.state.withLock { $0.replica = found }
-                if sealsAnew { await self.showKey(by: found) }
-                return
+                return sealsAnew ? found : nil
             }
             // Nobody waits for it any more.
             self.state.withLock { state in
@@ -161,10 +166,11 @@ extension KillSwitch {
             guard error.code == .conflict, let entry = try await self.replicas.read(stay) else { throw error }
             self.state.withLock { $0.replica = entry }
         }
+        return nil
     }
 
     /// Has this replica's record stand under the key that it seals with: whoever takes old keys out goes by that
-    /// (`Rekeying`). Where it can't be written the next poll tries again; the lease needs no write.
+    /// (`Rekeying`). Where it can't be written the next poll tries again.
     private func showKey(by found: ReplicaVault.Entry) async {
         guard let entry = try? await self.replicas.write(found.record, for: found.id, expecting: found.version) else {
             return

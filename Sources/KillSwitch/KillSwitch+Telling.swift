@@ -54,17 +54,20 @@ extension KillSwitch {
 
     /// - Returns: whether it stands as far as this process has read the log.
     private func tell(ofKept order: KillOrder, isInCopy: Bool) -> Bool {
-        let epoch = self.state.withLock { state in state.kills.last { $0.entry.id == order.entry.id }?.epoch }
+        let id = order.entry.id
+        let (epoch, asker) = self.state.withLock { state in
+            (state.kills.last { $0.entry.id == id }?.epoch, state.askers[id])
+        }
         guard let epoch else { return false }
         self.newlyStanding.yield(
             KeptKill(
-                id: order.entry.id,
+                id: id,
                 scope: order.entry.scope,
                 reason: order.entry.reason,
                 epoch: epoch,
                 orderedAt: order.entry.at,
-                isOwn: order.isOwn,
-                orderer: order.orderer,
+                isOwn: asker != nil,
+                orderer: asker?.address,
                 isInCopy: isInCopy
             )
         )

@@ -27,6 +27,11 @@ package final class KillSwitch: Sendable {
         var isEnded = false
     }
 
+    struct Asker {
+        /// Where it came from.
+        let address: String?
+    }
+
     struct State {
         /// As this process has fenced itself.
         var epochs = KillEpochs()
@@ -35,6 +40,8 @@ package final class KillSwitch: Sendable {
         /// How many of them stand in the copy.
         var copied = 0
         var kills: [Kill] = []
+        /// Who asked this process for kills, for the audit log, however they come to stand.
+        var askers: [KillID: Asker] = [:]
         /// Kills that may not stand in the log yet.
         var orders: [KillOrder] = []
         /// Kept kills that were told of, or are about to be.

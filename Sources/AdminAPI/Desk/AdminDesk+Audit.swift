@@ -87,10 +87,8 @@ extension AdminDesk {
             let detail =
                 "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
             let actor: AuditActor = kill.isOwn ? .admin(at: kill.orderer) : .gateway("state_dir")
-            let record = { @Sendable in
-                await audit.recordKeptKill(of: kill.scope, reason: kill.reason, detail: detail, by: actor)
-            }
-            while await !self.kills.settle(kill, record) {
+            let entry = audit.entry(ofKeptKill: kill.scope, reason: kill.reason, detail: detail, by: actor)
+            while await !self.kills.settle(kill, { await audit.record(keptKill: entry) }) {
                 // The store may be away again.
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
             }

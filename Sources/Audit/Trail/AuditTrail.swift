@@ -112,17 +112,16 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// Records a kill that went ahead without a record, and stands by now.
+    /// What ``record(keptKill:)`` is to record of a kill that went ahead without a record, and stands by now.
     ///
     /// - Parameter detail: what is known of it, and that it comes late.
-    /// - Returns: whether that is in the log. That it was not is said already.
-    package func recordKeptKill(
-        of scope: KillScope,
+    package func entry(
+        ofKeptKill scope: KillScope,
         reason: String,
         detail: String,
         by actor: AuditActor
-    ) async -> Bool {
-        let entry = self.entry(
+    ) -> AuditEntry {
+        self.entry(
             .kill,
             by: actor,
             of: scope,
@@ -130,6 +129,12 @@ package final class AuditTrail: Sendable {
             outcome: AuditOutcome(of: nil, "stands"),
             detail: detail
         )
+    }
+
+    /// Records a kept kill; to be tried again with the same entry, which is then found where a write's answer was lost.
+    ///
+    /// - Returns: whether that is in the log. That it was not is said already.
+    package func record(keptKill entry: AuditEntry) async -> Bool {
         do throws(StoreError) {
             _ = try await self.write(entry)
             return true

@@ -4,10 +4,6 @@ internal import TokenStorage
 /// A kill that does not stand in the log yet, as far as this process knows: it holds here all the same.
 struct KillOrder: Sendable {
     let entry: KillEntry
-    /// This process was asked for it.
-    var isOwn = false
-    /// Where it came from.
-    var orderer: String?
     /// It stands in `state_dir`, for whoever may write it to the store.
     var isInCopy = false
     /// It could not be kept there, and ends with this process.

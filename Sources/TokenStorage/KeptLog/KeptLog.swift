@@ -36,6 +36,9 @@ package actor KeptLog {
     /// The name under which the log of a store in memory is kept.
     package static let memory = "memory"
 
+    /// Whether the store ends with the process, so that only what stands here outlives it.
+    package nonisolated var isAllThatLasts: Bool { self.store == Self.memory }
+
     /// All entries, in the order in which they came.
     ///
     /// - Throws: ``StoreError/Code/unreadable`` where a file of them is damaged.
