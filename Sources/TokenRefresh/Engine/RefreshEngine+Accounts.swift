@@ -59,8 +59,11 @@ extension RefreshEngine {
         guard self.plan(of: account) != nil else { return nil }
         let result = await self.wait(for: account, .refresh)
         var status = await self.status(of: account)
-        if case .failure(let error) = result, status?.state == .valid, status?.lastError == nil {
-            // Nothing was tried, such as while the engine stops: that the old token is valid must not look like a success.
+        if case .failure(let error) = result, status?.lastError == nil,
+            status?.state == .valid || status?.state == .refreshing
+        {
+            // Nothing has come of it, such as while the engine stops: that the old token is valid, or a refresh about to
+            // end, must not look like a success.
             status?.lastError = error.code.rawValue
         }
         return status
