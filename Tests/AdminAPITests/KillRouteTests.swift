@@ -7,6 +7,9 @@ internal import TokenStorage
 
 /// The kill switch over the admin API.
 @Suite struct KillRouteTests {
+    /// Does not wait for what can't be had.
+    private static let hastyKill = #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
+
     private struct Kill: Decodable {
         struct Scope: Decodable, Equatable {
             var all: Bool?
@@ -99,11 +102,7 @@ internal import TokenStorage
     @Test func `given a store that is away, a kill holds here and says that it does not stand`() async throws {
         try await AdminFixture.run { admin in
             admin.store.takeAway()
-            let answer = try await admin.caller.send(
-                .POST,
-                "/v1/kill",
-                #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
-            )
+            let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
             #expect(answer.status == 200)
             #expect(answer.body.contains(#""state":"pending""#))
             #expect(answer.body.contains(#""store":"unreachable""#))
@@ -123,11 +122,7 @@ internal import TokenStorage
     {
         try await AdminFixture.run { admin in
             admin.store.takeAway()
-            let answer = try await admin.caller.send(
-                .POST,
-                "/v1/kill",
-                #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
-            )
+            let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
             #expect(answer.body.contains(#""audited":false"#))
             admin.store.putBack()
             _ = try await admin.kills.read()
@@ -179,11 +174,7 @@ internal import TokenStorage
             )
             _ = try await ReplicaVault(admin.records).write(lost, for: .random(), expecting: nil)
             admin.store.refuseNextWrite(under: .audit)
-            let answer = try await admin.caller.send(
-                .POST,
-                "/v1/kill",
-                #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
-            )
+            let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
             #expect(answer.body.contains(#""state":"pending""#))
             #expect(answer.body.contains(#""audited":true"#))
             let audit = try await admin.caller.send(.GET, "/v1/audit").body
