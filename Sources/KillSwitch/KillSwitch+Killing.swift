@@ -26,8 +26,11 @@ extension KillSwitch {
         await self.order(entry, by: orderer)
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
-            // It may have been lost again, or stand where nobody looks: it is kept until it was read.
             try await self.poll()
+            // It may have been lost again, or stand where nobody looks.
+            if self.noteOrder(entry.id, { _ in }) {
+                throw StoreError(.unreachable, "the kill was written, and is not in the log that was read then")
+            }
         } catch {
             guard error.code != .invalid else {
                 await self.withdraw(entry)
@@ -52,6 +55,8 @@ extension KillSwitch {
             }
         }
         report.wasKept = wasKept
+        // Of one that was kept the asker is told with the kill.
+        if !wasKept { self.state.withLock { $0.askers[entry.id] = nil } }
         return report
     }
 
@@ -96,6 +101,12 @@ extension KillSwitch {
             let entries = self.state.withLock { $0.entries }
             let last = entries.lastIndex { $0.scope == entry.scope && ($0.kind == .kill || $0.kind == .revive) }
             guard let last, entries[last].kind == .kill else {
+                if self.waitingScopes.contains(entry.scope) {
+                    throw KillSwitchError(
+                        .storeLost,
+                        "the kill of \(entry.scope.text) waits for the store; it can be revived when it stands there"
+                    )
+                }
                 throw KillSwitchError(.notKilled, "\(entry.scope.text) is not killed; martlet status shows what is")
             }
             guard seen == nil || seen == last else {
@@ -243,8 +254,8 @@ extension KillSwitch {
         self.note(epoch) { $0.watch = new }
         guard watch.isComplete else {
             // Another may have seen it through.
-            guard try await self.end(of: epoch) != nil else { return false }
-            self.note(epoch) { $0.isEnded = true }
+            guard try await self.completion(of: epoch)?.end != nil else { return false }
+            self.note(complete: epoch)
             return true
         }
         // A store that has lost it may have another's kill there: those who acknowledged that do not know of this one.
@@ -272,6 +283,8 @@ extension KillSwitch {
 
     /// Says that a kill is complete, once and for all replicas.
     private func complete(_ epoch: Epoch, _ watch: KillWatch) async throws(StoreError) {
+        // Also one that does not open: nobody can write it again, and all who were waited for have been.
+        guard try await self.completion(of: epoch) == nil else { return self.note(complete: epoch) }
         let draining = self.state.withLock { $0.kills.first { $0.epoch == epoch }?.draining ?? 0 }
         let end = KillEnd(
             replicas: watch.replicas.map { KillReport.Replica(name: $0.name, state: $0.state) },
@@ -281,16 +294,36 @@ extension KillSwitch {
         do throws(StoreError) {
             _ = try await self.records.write(end.encoded(), at: .killEnd(epoch.rawValue), expecting: nil)
         } catch {
-            // Another has said it.
+            // Another has said it just now.
             guard error.code == .conflict else { throw error }
         }
-        self.note(epoch) { $0.isEnded = true }
-        self.logger.notice("a kill is complete", metadata: ["kill.epoch": "\(epoch)"])
+        self.note(complete: epoch)
     }
 
-    func end(of epoch: Epoch) async throws(StoreError) -> KillEnd? {
-        guard let stored = try await self.records.read(.killEnd(epoch.rawValue)) else { return nil }
-        return try KillEnd(decoding: stored.plaintext)
+    private func note(complete epoch: Epoch) {
+        var isNews = false
+        self.note(epoch) { kill in
+            isNews = !kill.isEnded
+            kill.isEnded = true
+        }
+        if isNews { self.logger.notice("a kill is complete", metadata: ["kill.epoch": "\(epoch)"]) }
+    }
+
+    /// That a replica has said that a kill is complete, and what it has said of it.
+    struct Completion {
+        /// `nil` where that does not open, so that nobody knows what was said.
+        let end: KillEnd?
+    }
+
+    /// - Returns: `nil` where nobody has said so.
+    func completion(of epoch: Epoch) async throws(StoreError) -> Completion? {
+        do throws(StoreError) {
+            guard let stored = try await self.records.read(.killEnd(epoch.rawValue)) else { return nil }
+            return Completion(end: try KillEnd(decoding: stored.plaintext))
+        } catch {
+            guard error.code == .unreadable else { throw error }
+            return Completion(end: nil)
+        }
     }
 }
 

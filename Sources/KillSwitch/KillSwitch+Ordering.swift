@@ -12,14 +12,17 @@ extension KillSwitch {
             state.askers[entry.id] = Asker(address: orderer)
             state.orders.append(KillOrder(entry: entry))
         }
-        let draining = await self.fenceAnew(entry.streams).draining
-        self.noteOrder(entry.id) { $0.draining = draining }
+        let draining = await self.fenceAnew().draining
+        if entry.streams == .drain { self.noteOrder(entry.id) { $0.draining = draining } }
     }
 
     /// Goes back on an order that no store will ever take.
     func withdraw(_ entry: KillEntry) async {
-        self.state.withLock { $0.orders.removeAll { $0.entry.id == entry.id } }
-        _ = await self.fenceAnew(.drain)
+        self.state.withLock { state in
+            state.orders.removeAll { $0.entry.id == entry.id }
+            state.askers[entry.id] = nil
+        }
+        await self.fenceAnew()
     }
 
     /// Keeps an order that the store did not take.
@@ -59,10 +62,19 @@ extension KillSwitch {
 
     /// Takes up what an earlier start, or another process on this `state_dir`, could not write: before anything is served,
     /// and now and then, as that process may have died since.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` where one is damaged, as nobody knows what it kills; the others hold.
     func takeUpOrders() async throws(StoreError) {
         guard let copy = self.copy else { return }
-        for bytes in try await copy.orders() {
-            let entry = try KillEntry(decoding: bytes)
+        var damage: StoreError?
+        for file in try await copy.orders() {
+            let entry: KillEntry
+            do throws(StoreError) {
+                entry = try KillEntry(decoding: file.get())
+            } catch {
+                damage = damage ?? error
+                continue
+            }
             guard !self.state.withLock({ $0.entries.contains { $0.id == entry.id } }) else {
                 // Who has written it has ended before it could say so.
                 await self.letGo(of: KillOrder(entry: entry, isInCopy: true))
@@ -81,7 +93,8 @@ extension KillSwitch {
                 metadata: ["kill.id": "\(entry.id)", "kill.scope": "\(entry.scope.text)"]
             )
         }
-        if self.state.withLock({ !$0.orders.isEmpty }) { _ = await self.fenceAnew(.abort) }
+        if self.state.withLock({ !$0.orders.isEmpty }) { await self.fenceAnew() }
+        if let damage { throw damage }
     }
 
     /// Writes the orders that wait, each behind `known`, the whole log as far as it was just read. What can't be written
@@ -145,7 +158,6 @@ extension KillSwitch {
     ///   at the end.
     @discardableResult
     func fenceAnew(
-        _ streams: KillStreams,
         taking entries: [KillEntry] = []
     ) async -> (draining: Int, kills: [Kill], orders: [KillOrder]) {
         let ids = Set(entries.map(\.id))
@@ -153,8 +165,11 @@ extension KillSwitch {
             var (epochs, orders) = self.state.withLock { ($0.epochs, $0.orders) }
             for entry in entries { epochs.fold(entry) }
             orders.removeAll { ids.contains($0.entry.id) }
-            epochs.order(Set(orders.map(\.entry.scope)))
-            let draining = await self.fence.fence(epochs, streams)
+            // Of several orders the one that cuts goes.
+            epochs.order(
+                Dictionary(orders.map { ($0.entry.scope, $0.entry.streams) }) { $0 == .abort ? $0 : $1 }
+            )
+            let draining = await self.fence.fence(epochs)
             let new = epochs
             return self.state.withLock { state in
                 // In one step: at any time a kill is found, be it as an order or as one that stands.

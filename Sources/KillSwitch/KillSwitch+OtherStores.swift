@@ -43,8 +43,9 @@ extension KillSwitch {
     /// When something was last killed by a log that is kept, or by an order beside it; `nil` for never.
     private static func lastKill(in log: KeptLog) async throws(StoreError) -> WallTime? {
         var last: WallTime?
-        for bytes in try await log.entries().map(\.bytes) + (try await log.orders()) {
-            let entry = try KillEntry(decoding: bytes)
+        let entries = try await log.entries().map { Result<Secret, StoreError>.success($0.bytes) }
+        for bytes in entries + (try await log.orders()) {
+            let entry = try KillEntry(decoding: bytes.get())
             if !entry.killsNothing { last = max(last ?? entry.at, entry.at) }
         }
         return last

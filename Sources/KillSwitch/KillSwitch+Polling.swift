@@ -15,15 +15,26 @@ extension KillSwitch {
         let ended = try await self.endedKills()
         self.state.withLock { $0.ended = ended }
         try await self.pollOnce(startingWith: entries)
-        await self.copyEntries()
+        await self.catchUpInStateDirectory()
     }
 
     /// Keeps the lease, sees kills through and revokes; ends after ``stop()``, and takes the replica out.
     package func run() async {
+        await withTaskCancellationHandler {
+            await self.work()
+        } onCancel: {
+            // Whoever asks for a poll from then on is told so.
+            self.stop()
+        }
+        await self.catchUpInStateDirectory()
+        await self.leave()
+    }
+
+    private func work() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.ringNowAndThen() }
             // Beside the polls, since it syncs a disk: nobody waits for that, nor does the lease.
-            tasks.addTask { for await _ in self.copyBell { await self.copyEntries() } }
+            tasks.addTask { for await _ in self.copyBell { await self.catchUpInStateDirectory() } }
             tasks.addTask { await self.followHints() }
             tasks.addTask { await self.sweepNowAndThen() }
             tasks.addTask { await self.revokeNowAndThen() }
@@ -32,8 +43,12 @@ extension KillSwitch {
             for await _ in self.bell { await self.answerPolls() }
             tasks.cancelAll()
         }
+    }
+
+    /// Has what `state_dir` keeps follow what was read.
+    private func catchUpInStateDirectory() async {
         await self.copyEntries()
-        await self.leave()
+        await self.releaseOrders()
     }
 
     /// One poll for all who have asked so far.
@@ -50,7 +65,7 @@ extension KillSwitch {
             self.complain(of: error)
             result = .failure(error)
         }
-        for one in asking { one.resume(returning: result) }
+        for one in asking { one.answer(result) }
         self.ringForCopy.yield()
     }
 
@@ -72,20 +87,24 @@ extension KillSwitch {
     }
 
     /// Asks for a poll that begins from now on, and waits for it.
-    func poll() async throws(StoreError) {
-        let result: Result<Void, StoreError> = await withCheckedContinuation { continuation in
-            let isStopped = self.state.withLock { state in
-                guard !state.isStopped else { return true }
-                state.asking.append(continuation)
-                return false
-            }
-            if isStopped {
-                continuation.resume(returning: .failure(StoreError(.unreachable, "the process stops")))
-            } else {
-                self.ring.yield()
+    ///
+    /// - Parameter deadline: until when, whatever the store is at; `nil` waits to its end.
+    func poll(until deadline: BootInstant? = nil) async throws(StoreError) {
+        let waiter = PollWaiter()
+        let isStopped = self.state.withLock { state in
+            if !state.isStopped { state.asking.append(waiter) }
+            return state.isStopped
+        }
+        guard !isStopped else { throw StoreError(.unreachable, "the process stops") }
+        self.ring.yield()
+        let timer = deadline.map { deadline in
+            Task {
+                await self.timepiece.rest(until: deadline)
+                waiter.answer(.failure(StoreError(.unreachable, "the store has not answered in time")))
             }
         }
-        try result.get()
+        defer { timer?.cancel() }
+        try await waiter.wait()
     }
 
     private func ringNowAndThen() async {
@@ -181,9 +200,7 @@ extension KillSwitch {
     /// Fences this process against `entries`, all at once: a long log takes no longer for that than one entry.
     private func take(_ entries: [KillEntry], isStart: Bool) async {
         guard !entries.isEmpty else { return }
-        // Only a kill ends anything: what another was told to let end still may.
-        let aborts = entries.contains { !$0.killsNothing && $0.streams == .abort }
-        let (_, begun, orders) = await self.fenceAnew(aborts ? .abort : .drain, taking: entries)
+        let (_, begun, orders) = await self.fenceAnew(taking: entries)
         if !isStart {
             for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
         }
@@ -192,7 +209,7 @@ extension KillSwitch {
         } else {
             for kill in begun { self.announce(kill) }
         }
-        await self.release(orders)
+        self.state.withLock { $0.released += orders }
         guard entries.contains(where: { !$0.killsNothing }) else { return }
         self.ringForSweep.yield()
         for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
@@ -208,11 +225,16 @@ extension KillSwitch {
         )
     }
 
-    /// The kills that are complete, by the names of what was kept of them.
+    /// The kills that are complete, by what was kept of them and opens.
     private func endedKills() async throws(StoreError) -> Set<Epoch> {
-        let keys = try await self.records.store.allKeys(under: .killEnds)
-        let numbers = keys.compactMap { UInt64($0.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)) }
-        return Set(numbers.map { Epoch($0) })
+        var ended: Set<Epoch> = []
+        for key in try await self.records.store.allKeys(under: .killEnds) {
+            guard let number = UInt64(key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)),
+                try await self.completion(of: Epoch(number))?.end != nil
+            else { continue }
+            ended.insert(Epoch(number))
+        }
+        return ended
     }
 
     /// Says how far this process is fenced. Where that can't be written the others wait for its lease instead.
@@ -243,6 +265,8 @@ extension KillSwitch {
             return state.replica.take()
         }
         self.fence.inject(until: .distantPast)
+        // Cut off, and not ended in order: requests may be under way that carry tokens.
+        guard !Task.isCancelled else { return }
         do throws(StoreError) {
             if let replica { try await self.replicas.remove(replica.id) }
             self.state.withLock { $0.hasLeft = true }
@@ -261,7 +285,7 @@ extension KillSwitch {
 extension KillSwitch.State {
     /// Takes entries that stand behind those there are.
     ///
-    /// - Parameter draining: how many requests were left to end by them.
+    /// - Parameter draining: how many requests with dead tokens were left to end.
     /// - Returns: the kills among them.
     mutating func take(_ entries: [KillEntry], draining: Int) -> [KillSwitch.Kill] {
         var epochs = self.epochs
@@ -276,7 +300,7 @@ extension KillSwitch.State {
                     epoch: epochs.last,
                     entry: entry,
                     wasKilled: wasKilled,
-                    draining: max(before, draining),
+                    draining: entry.streams == .drain ? max(before, draining) : 0,
                     isEnded: self.ended.contains(epochs.last)
                 )
             )

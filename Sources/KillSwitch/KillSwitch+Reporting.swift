@@ -40,16 +40,28 @@ extension KillSwitch {
     /// One kill.
     package func report(on id: KillID) async throws(KillSwitchError) -> KillReport {
         if let order = self.state.withLock({ $0.orders.first { $0.entry.id == id } }) { return self.report(on: order) }
-        guard let kill = self.state.withLock({ $0.kills.first { $0.entry.id == id } }) else {
-            throw KillSwitchError(.noSuchKill, "no kill has that id; martlet status shows those there are")
-        }
+        let kill = try await self.kill(of: id)
         return try await self.report(on: kill.epoch, kill.entry)
     }
+
+    /// A kill that stands in the log; one that another replica has raised just now is read.
+    func kill(of id: KillID) async throws(KillSwitchError) -> Kill {
+        if let known = self.knownKill(id) { return known }
+        guard await self.isReadToItsEnd() else {
+            throw KillSwitchError(StoreError(.unreachable, "no kill with that id is known here"))
+        }
+        guard let kill = self.knownKill(id) else {
+            throw KillSwitchError(.noSuchKill, "no kill has that id; martlet status shows those there are")
+        }
+        return kill
+    }
+
+    private func knownKill(_ id: KillID) -> Kill? { self.state.withLock { $0.kills.first { $0.entry.id == id } } }
 
     func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
         var report = self.knownReport(on: epoch, entry)
         do throws(StoreError) {
-            if let end = try await self.end(of: epoch) {
+            if let end = try await self.completion(of: epoch)?.end {
                 report.state = .complete
                 report.replicas = end.replicas
                 report.draining = end.draining

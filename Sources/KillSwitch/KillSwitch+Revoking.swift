@@ -33,8 +33,8 @@ extension KillSwitch {
             }
             for await _ in self.sweepBell {
                 await self.tellOfUnrecorded()
+                await self.lookForOrders()
                 do throws(StoreError) {
-                    try await self.takeUpOrders()
                     try await self.revoker.sweep(self.epochs)
                     try await self.lookAfterReplicas()
                 } catch {
@@ -46,6 +46,18 @@ extension KillSwitch {
                 self.ringForRevocation.yield()
             }
             tasks.cancelAll()
+        }
+    }
+
+    /// Takes up what another process on this `state_dir` may have left. What it can't read holds up no sweep.
+    private func lookForOrders() async {
+        do throws(StoreError) {
+            try await self.takeUpOrders()
+        } catch {
+            self.logger.error(
+                "a kill that waits in state_dir can't be read: what it kills goes on",
+                metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
+            )
         }
     }
 
@@ -78,9 +90,7 @@ extension KillSwitch {
 
     /// What became of each token that a kill took away.
     package func revocations(of id: KillID) async throws(KillSwitchError) -> [RevocationRecord] {
-        guard let kill = self.state.withLock({ $0.kills.first { $0.entry.id == id } }) else {
-            throw KillSwitchError(.noSuchKill, "no kill has that id; martlet status shows those there are")
-        }
+        let kill = try await self.kill(of: id)
         do throws(StoreError) {
             return try await self.revoker.revocations(of: kill.epoch)
         } catch {

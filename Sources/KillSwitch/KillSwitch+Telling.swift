@@ -5,8 +5,12 @@ internal import TokenStorage
 
 /// Kills that were kept are told of when they stand, until they are recorded.
 extension KillSwitch {
-    /// Forgets what stands in the log now.
-    func release(_ orders: [KillOrder]) async {
+    /// Forgets orders that stand in the log now.
+    func releaseOrders() async {
+        let orders = self.state.withLock { state in
+            defer { state.released = [] }
+            return state.released
+        }
         for order in orders where order.cause != nil {
             await self.letGo(of: order)
             self.logger.notice(
@@ -28,19 +32,32 @@ extension KillSwitch {
     /// Tells of what was let go of and not recorded: by an earlier start, or a process on this `state_dir` that may have died
     /// since, or still tries.
     func tellOfUnrecorded() async {
+        guard let copy = self.copy else { return }
         do throws(StoreError) {
-            for bytes in try await self.copy?.standing() ?? [] {
-                let entry = try KillEntry(decoding: bytes)
-                guard self.state.withLock({ $0.told.insert(entry.id).inserted }) else { continue }
-                if self.tell(ofKept: KillOrder(entry: entry), isInCopy: true) { continue }
-                self.state.withLock { _ = $0.told.remove(entry.id) }
-            }
+            for file in try await copy.standing() { self.tell(ofUnrecorded: file) }
         } catch {
-            self.logger.warning(
-                "kills in state_dir that are not in the audit log yet can't be read",
-                metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
-            )
+            self.complain(ofUnrecorded: error)
         }
+    }
+
+    private func tell(ofUnrecorded file: Result<Secret, StoreError>) {
+        let entry: KillEntry
+        do throws(StoreError) {
+            entry = try KillEntry(decoding: file.get())
+        } catch {
+            // The others are told of all the same.
+            return self.complain(ofUnrecorded: error)
+        }
+        guard self.state.withLock({ $0.told.insert(entry.id).inserted }) else { return }
+        if self.tell(ofKept: KillOrder(entry: entry), isInCopy: true) { return }
+        self.state.withLock { _ = $0.told.remove(entry.id) }
+    }
+
+    private func complain(ofUnrecorded error: StoreError) {
+        self.logger.warning(
+            "a kill in state_dir that is not in the audit log yet can't be read",
+            metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
+        )
     }
 
     /// Has a kill of ``keptKills`` recorded, once among the processes that share a `state_dir`; until then it outlives them.

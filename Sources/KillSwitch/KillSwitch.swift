@@ -40,10 +40,12 @@ package final class KillSwitch: Sendable {
         /// How many of them stand in the copy.
         var copied = 0
         var kills: [Kill] = []
-        /// Who asked this process for kills, for the audit log, however they come to stand.
+        /// Who asked this process for kills that wait, or may have to: for the audit log, however they come to stand.
         var askers: [KillID: Asker] = [:]
         /// Kills that may not stand in the log yet.
         var orders: [KillOrder] = []
+        /// Those that do, and are to be let go of.
+        var released: [KillOrder] = []
         /// Kept kills that were told of, or are about to be.
         var told: Set<KillID> = []
         /// Kills that were complete at the start.
@@ -60,7 +62,7 @@ package final class KillSwitch: Sendable {
         var hasFoundForeignLog = false
         var leaseUntil = BootInstant.distantPast
         /// Who waits for the next poll.
-        var asking: [CheckedContinuation<Result<Void, StoreError>, Never>] = []
+        var asking: [PollWaiter] = []
         var isStopped = false
         var hasLeft = false
     }
@@ -165,7 +167,7 @@ package final class KillSwitch: Sendable {
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
         while self.timepiece.now.boot < deadline {
             do throws(StoreError) {
-                try await self.poll()
+                try await self.poll(until: deadline)
                 if self.holdsLease { return }
             } catch {
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
@@ -185,7 +187,7 @@ package final class KillSwitch: Sendable {
             defer { state.asking = [] }
             return state.asking
         }
-        for one in asking { one.resume(returning: .failure(StoreError(.unreachable, "the process stops"))) }
+        for one in asking { one.answer(.failure(StoreError(.unreachable, "the process stops"))) }
         self.ring.finish()
         self.ringForCopy.finish()
         self.newlyBegun.finish()

@@ -23,8 +23,8 @@ extension OpenFile {
         }
     }
 
-    /// Takes the lock that is this file's alone (flock(2)): it goes when the last descriptor of this opening is closed, by
-    /// whatever ends the process. Never waits.
+    /// Takes the lock that is this file's alone (flock(2)): it goes when this opening is closed, or with the process, by
+    /// whatever ends that. Never waits.
     ///
     /// - Returns: whether it was to be had.
     package func lock() throws(SystemCallError) -> Bool {

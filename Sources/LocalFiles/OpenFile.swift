@@ -15,7 +15,11 @@ package struct OpenFile: ~Copyable, Sendable {
         self.path = path
     }
 
-    deinit { Glibc.close(self.number) }
+    deinit {
+        // A process that is just being started has this file too, until its program runs; a lock would live on there.
+        _ = flock(self.number, LOCK_UN)
+        Glibc.close(self.number)
+    }
 
     /// Writes all of `contents`.
     func write(_ contents: Secret) throws(SystemCallError) {

@@ -2,11 +2,12 @@ package import HTTPWire
 package import NIOCore
 package import TokenModel
 
-/// The gateway's decisions on one event loop: pure reads of tables that the loop owns.
+/// The gateway's decisions on one event loop: pure reads of tables that the loop owns. An object, since each request takes
+/// hold of it several times, and its parts are many.
 ///
 /// A request comes to ``decide(_:from:)`` once. When its upstream connection is ready, ``authorize(_:_:refused:)`` puts the token in,
 /// in the same tick as the write: what is checked there holds for the bytes that leave.
-package struct Gateway {
+package final class Gateway {
     private var callers: CallerTable
     private var table: RouteTable
     /// One per account, in the table's order.
@@ -52,11 +53,15 @@ package struct Gateway {
         guard !match.route.leavesEmptyFirstSegment(of: request, behind: match.prefix) else {
             return .answer(GatewayError(.badRequest, "the path would begin with an empty segment at the upstream"))
         }
-        return self.slots[match.route.slot].pass == nil ? .wait(match) : .forward(match)
+        return self.slots[match.route.slot].hasPass ? .forward(match) : .wait(match)
     }
 
-    /// Whether whoever has sent a connection's last request is still known by what it proved itself by.
-    func stillKnows(_ unverified: UnverifiedCaller) -> Bool { self.callers.stillKnows(unverified) }
+    /// Whether whoever has opened a tunnel by `route`, a route of this table or of one before it, may still use it: it is
+    /// known by what it proved itself by, and there is such a route for it, to the same upstream.
+    func stillServes(_ unverified: UnverifiedCaller, by route: Route) -> Bool {
+        guard let caller = self.callers.sender(of: unverified) else { return false }
+        return self.table.index(of: route).map(caller.mayTunnel) ?? false
+    }
 
     /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime,
     /// or the lease has.
@@ -78,19 +83,19 @@ package struct Gateway {
     /// A request has carried a slot's token.
     ///
     /// - Returns: whether that is news.
-    package mutating func use(slot: Int) -> Bool {
+    package func use(slot: Int) -> Bool {
         self.slots[slot].isUsed ? false : self.slots[slot].use()
     }
 
     /// An upstream took a slot's token.
     ///
     /// - Returns: whether that is news.
-    package mutating func prove(_ token: TokenMark, slot: Int) -> Bool {
+    package func prove(_ token: TokenMark, slot: Int) -> Bool {
         self.slots[slot].isProven ? false : self.slots[slot].prove(token)
     }
 
     /// Puts a pass into its account's slot, or takes it out.
-    package mutating func follow(_ event: PassEvent) {
+    package func follow(_ event: PassEvent) {
         switch event {
         case .installed(let pass):
             guard let index = self.slots.firstIndex(where: { $0.account == pass.account }),
@@ -113,7 +118,7 @@ extension Gateway {
     ///
     /// - Parameter passes: of all accounts. What a slot holds whose account was out of the configuration for a while is
     ///   not the account's any more.
-    package mutating func follow(_ table: RouteTable, callers: CallerTable, passes: PassBook) {
+    package func follow(_ table: RouteTable, callers: CallerTable, passes: PassBook) {
         self.table = table
         self.callers = callers
         for (index, slot) in table.slots.enumerated() {
@@ -136,7 +141,7 @@ extension Gateway {
     ///
     /// - Parameter busy: gives the slots that requests under way may still need; called only where there is anything to
     ///   take out.
-    package mutating func clearUnused(but busy: () -> Set<Int>) {
+    package func clearUnused(but busy: () -> Set<Int>) {
         guard self.table.unusedSlots.contains(where: { self.slots[$0].pass != nil }) else { return }
         let busy = busy()
         for slot in self.table.unusedSlots where !busy.contains(slot) { self.slots[slot].clear() }
@@ -147,7 +152,7 @@ extension Gateway {
 
 extension Gateway {
     /// Goes by a kill log from now on, unless that is an older one: dead passes leave their slots.
-    package mutating func fence(_ epochs: KillEpochs) {
+    package func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
         for index in self.slots.indices {
             guard let pass = self.slots[index].pass, self.epochs.verdict(on: pass) != .live else { continue }
@@ -158,6 +163,11 @@ extension Gateway {
     /// Whether a token that a request carries may still be used.
     package func isLive(_ origin: TokenOrigin, slot: Int) -> Bool {
         self.slots[slot].verdict(on: origin, by: self.epochs) == .live
+    }
+
+    /// Whether a request under way whose token is dead may go on to its end.
+    func mayEnd(_ origin: TokenOrigin, slot: Int) -> Bool {
+        self.slots[slot].mayEnd(with: origin, by: self.epochs)
     }
 
     /// Whether no token may come for a slot's account.

@@ -1,3 +1,5 @@
+internal import TokenModel
+
 extension SettingsReader {
     /// Reads only where the admin API is and where its tokens are, or throws every fault that bears on it: a gateway that
     /// runs can be spoken with whatever became of the rest of the file and of what that refers to.

@@ -9,13 +9,15 @@ package struct KillEpochs: Equatable, Sendable {
         var epoch: Epoch
         /// The kill has not been lifted: there are no new tokens either.
         var isKilled: Bool
+        /// With stamps below this requests under way are cut.
+        var abortEpoch: Epoch
     }
 
     /// The last entry that was read; what a new token set is stamped with.
     package private(set) var last = Epoch.start
     private var marks: [KillScope: Mark] = [:]
     /// Killed by orders that this process knows of and that do not stand in the log yet: here they hold all the same.
-    package private(set) var ordered: Set<KillScope> = []
+    package private(set) var ordered: [KillScope: KillStreams] = [:]
 
     /// Before the first kill.
     package init() {}
@@ -35,12 +37,21 @@ package struct KillEpochs: Equatable, Sendable {
         guard !self.marks.isEmpty || !self.ordered.isEmpty else { return .live }
         var verdict = Verdict.live
         for scope in [.all, .provider(provider), .account(account)] as [KillScope] {
-            if self.ordered.contains(scope) { return .killed }
+            if self.ordered[scope] != nil { return .killed }
             guard let mark = self.marks[scope] else { continue }
             if mark.isKilled { return .killed }
             if stamp < mark.epoch { verdict = .dead }
         }
         return verdict
+    }
+
+    /// Whether requests under way with such tokens, where these are dead, may go on to their end: each kill that is about
+    /// them lets them.
+    package func mayEnd(with stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Bool {
+        let scopes: [KillScope] = [.all, .provider(provider), .account(account)]
+        return scopes.allSatisfy { scope in
+            self.ordered[scope] != .abort && self.marks[scope].map { stamp >= $0.abortEpoch } ?? true
+        }
     }
 
     /// The last entry that killed tokens of `account` at `provider` with the stamp `stamp`; `nil` where they live.
@@ -56,7 +67,7 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Whether `scope` itself is killed, whatever holds for the wider ones.
     package func isKilled(_ scope: KillScope) -> Bool {
-        self.marks[scope]?.isKilled == true || self.ordered.contains(scope)
+        self.marks[scope]?.isKilled == true || self.ordered[scope] != nil
     }
 
     /// As ``isKilled(_:)``, by the log alone.
@@ -64,17 +75,29 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Scopes that are killed now.
     package var killed: Set<KillScope> {
-        self.ordered.union(self.marks.lazy.filter(\.value.isKilled).map(\.key))
+        Set(self.ordered.keys).union(self.marks.lazy.filter(\.value.isKilled).map(\.key))
     }
 
     // MARK: - Folding
 
     /// Entry `epoch`, behind the last: the tokens of `scope` are dead.
     ///
-    /// - Parameter holds: no new ones may come until ``lift(_:at:)``.
-    package mutating func raise(_ scope: KillScope, at epoch: Epoch, holds: Bool) {
+    /// - Parameters:
+    ///   - holds: no new ones may come until ``lift(_:at:)``.
+    ///   - streams: what becomes of requests under way with them.
+    package mutating func raise(
+        _ scope: KillScope,
+        at epoch: Epoch,
+        holds: Bool,
+        streams: KillStreams = .abort
+    ) {
         self.last = epoch
-        self.marks[scope] = Mark(epoch: epoch, isKilled: holds || self.marks[scope]?.isKilled == true)
+        let before = self.marks[scope]
+        self.marks[scope] = Mark(
+            epoch: epoch,
+            isKilled: holds || before?.isKilled == true,
+            abortEpoch: streams == .abort ? epoch : before?.abortEpoch ?? .start
+        )
     }
 
     /// Entry `epoch`, behind the last: new tokens of `scope` may come. What was dead stays dead.
@@ -87,5 +110,5 @@ package struct KillEpochs: Equatable, Sendable {
     package mutating func pass(_ epoch: Epoch) { self.last = epoch }
 
     /// The scopes of all orders that do not stand in the log yet, in place of those there were.
-    package mutating func order(_ scopes: Set<KillScope>) { self.ordered = scopes }
+    package mutating func order(_ scopes: [KillScope: KillStreams]) { self.ordered = scopes }
 }

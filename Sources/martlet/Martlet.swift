@@ -41,7 +41,8 @@ struct Martlet: AsyncParsableCommand {
             let code = self.exitCode(for: error)
             guard code == .validationFailure else { self.exit(withError: error) }
             let message = self.message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
-            Console.complain("\(message); see --help")
+            let meant = MeantCommand.complaint(about: Array(CommandLine.arguments.dropFirst()), of: Martlet.self)
+            Console.complain(meant ?? "\(message); see --help")
             self.exit(withError: code)
         }
     }

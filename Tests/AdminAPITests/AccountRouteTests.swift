@@ -208,6 +208,23 @@ internal import TokenStorage
         }
     }
 
+    @Test(arguments: [
+        (HTTPMethod.GET, ""), (.PUT, "/tokens"), (.POST, "/refresh"), (.POST, "/adopt"), (.DELETE, "/tokens"),
+    ])
+    func `a misspelt account is answered with the one that was probably meant`(
+        method: HTTPMethod,
+        path: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil
+            let answer = try await admin.caller.send(method, "/v1/accounts/alcie\(path)", body)
+            #expect(answer.status == 404)
+            let detail = try #require(answer.detail)
+            #expect(detail.hasSuffix("; did you mean alice?"))
+            #expect(!detail.contains("alcie"))
+        }
+    }
+
     @Test(arguments: ["%", "%2", "%zz", "a%2fb", "%00", "%0d%0a", "%ff", "", String(repeating: "a", count: 300)])
     func `a name that no account can have is not found`(name: String) async throws {
         try await AdminFixture.run { admin in

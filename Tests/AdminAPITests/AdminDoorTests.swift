@@ -76,7 +76,7 @@ internal import TokenModel
                 let refusal = try await late
                 #expect(refusal.status == 429)
                 #expect(refusal.problem == "too_many_attempts")
-                #expect(refusal.headers.first(name: "retry-after") == "1")
+                #expect(refusal.headers.first(name: "retry-after") == "2")
                 for try await answer in attempts { #expect(answer.status == 401) }
             }
             // The places are free again.

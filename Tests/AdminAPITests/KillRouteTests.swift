@@ -59,6 +59,7 @@ internal import TokenStorage
                 #"{"scope":{"account":"alice"},"reason":"over"}"#
             )
             #expect(wrong.status == 409)
+            #expect(wrong.detail?.hasSuffix("but everything is: martlet revive --all lifts that") == true)
             let right = try await admin.caller.send(.POST, "/v1/revive", #"{"scope":{"all":true},"reason":"over"}"#)
             #expect(right.status == 200)
             #expect(right.body.contains(#""killed":[]"#))
@@ -90,11 +91,27 @@ internal import TokenStorage
         }
     }
 
-    @Test(arguments: [#"{"account":"alise"}"#, #"{"provider":"acne"}"#])
-    func `given a name that nobody knows, nothing is killed`(_ scope: String) async throws {
+    @Test(
+        arguments: [
+            (#"{"account":"alise"}"#, "alice"), (#"{"provider":"acne"}"#, "acme"), (#"{"account":"zebra"}"#, nil),
+            (#"{"provider":"zebra"}"#, nil),
+        ] as [(String, String?)]
+    )
+    func `given a name that nobody knows, nothing is done and the one that was probably meant is named`(
+        _ scope: String,
+        _ meant: String?
+    ) async throws {
         try await AdminFixture.run { admin in
-            let answer = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":\#(scope),"reason":"drill"}"#)
-            #expect(answer.status == 404)
+            for path in ["/v1/kill", "/v1/revive"] {
+                let answer = try await admin.caller.send(.POST, path, #"{"scope":\#(scope),"reason":"drill"}"#)
+                #expect(answer.status == 404)
+                let detail = try #require(answer.detail)
+                if let meant {
+                    #expect(detail.hasSuffix("; did you mean \(meant)?"))
+                } else {
+                    #expect(!detail.contains("did you mean"))
+                }
+            }
             #expect(admin.kills.killedScopes.isEmpty)
         }
     }
@@ -197,6 +214,40 @@ internal import TokenStorage
             #expect(
                 revival.body.contains(#""lifted":[{"epoch":1,"id":"\#(ids[0])"},{"epoch":2,"id":"\#(ids[1])"}]"#)
             )
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([], "account alice is not killed; martlet status shows what is"),
+            (
+                [#"{"provider":"acme"}"#],
+                "account alice is not killed by itself, but provider acme is: martlet revive --provider acme lifts that"
+            ),
+            (
+                [#"{"all":true}"#, #"{"provider":"acme"}"#],
+                "account alice is not killed by itself, but provider acme and everything are: "
+                    + "martlet revive --provider acme and martlet revive --all lift that"
+            ),
+        ] as [([String], String)]
+    )
+    func `given an account that is killed as a part of something, its revival names what would lift that`(
+        _ killed: [String],
+        _ detail: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            for scope in killed {
+                let kill = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":\#(scope),"reason":"drill"}"#)
+                #expect(kill.status == 200)
+            }
+            let answer = try await admin.caller.send(
+                .POST,
+                "/v1/revive",
+                #"{"scope":{"account":"alice"},"reason":"over"}"#
+            )
+            #expect(answer.status == 409)
+            #expect(answer.problem == "conflict")
+            #expect(answer.detail == detail)
         }
     }
 

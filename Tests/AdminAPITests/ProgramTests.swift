@@ -84,6 +84,25 @@ internal import TokenStorage
         }
     }
 
+    @Test(arguments: [
+        (["accounts", "import", "alcie"], 1, "alice"), (["accounts", "refresh", "alcie"], 1, "alice"),
+        (["kill", "--account", "alcie", "--reason", "drill"], 64, "alice"),
+        (["kill", "--provider", "acem", "--reason", "drill"], 64, "acme"),
+        (["revive", "--provider", "acem", "--reason", "over"], 1, "acme"),
+    ])
+    func `so is whatever else is asked of a name that is not there`(
+        arguments: [String],
+        status: Int32,
+        meant: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            let program = try Self.program(for: admin)
+            let outcome = try await program.run(arguments + ["--admin", admin.caller.base], input: "refresh-canary")
+            #expect(outcome.status == status)
+            #expect(outcome.complaint.hasSuffix("; did you mean \(meant)?\n"))
+        }
+    }
+
     @Test func `a bare refresh token is imported from a file`() async throws {
         try await AdminFixture.run { admin in
             let program = try Self.program(for: admin)
@@ -138,6 +157,7 @@ internal import TokenStorage
             let refused = try await program.run("status", "--admin", base)
             #expect(refused.status == 77)
             #expect(refused.complaint.hasPrefix("martlet: can't show the status: no valid admin token"))
+            #expect(refused.complaint.contains("; this was the token of MARTLET_ADMIN_TOKEN: "))
         }
         // A port that no system gives to anybody: one that was just given back may have another owner by now.
         let gone = "http://127.0.0.1:1"
@@ -163,6 +183,7 @@ internal import TokenStorage
             )
             #expect(refused.status == 77)
             #expect(refused.complaint.hasPrefix("martlet: can't import tokens for alice: no valid admin token"))
+            #expect(refused.complaint.hasSuffix(" with --admin-token-file\n"))
             #expect(refused.complaint.split(separator: "\n").count == 1)
             #expect(admin.logs.text.split(separator: "an admin request was refused").count == 2)
         }
@@ -193,6 +214,18 @@ internal import TokenStorage
             let unready = try await program.run("health", "--admin", admin.caller.base)
             #expect(unready.status == 1)
             #expect(unready.complaint == "martlet: the gateway is not ready: store_open\n")
+
+            admin.monitor.change { vitals in
+                vitals.listeners[0].isBound = false
+                vitals.isStopping = true
+            }
+
+            let stopping = try await program.run("health", "--admin", admin.caller.base)
+            #expect(stopping.status == 1)
+            #expect(
+                stopping.complaint
+                    == "martlet: the gateway is not ready: it is stopping, and ends when its last requests have\n"
+            )
         }
     }
 
@@ -268,12 +301,36 @@ internal import TokenStorage
     }
 
     @Test(arguments: [
+        (["acounts"], "there is no command acounts; did you mean accounts?"),
+        (["acounts", "import", "alice", "--file", "canary"], "there is no command acounts; did you mean accounts?"),
+        (["stats", "--watch"], "there is no command stats; did you mean status?"),
+        (["accounts", "improt", "alice"], "there is no command accounts improt; did you mean accounts import?"),
+        (["replicas", "forgot", "web-3"], "there is no command replicas forgot; did you mean replicas forget?"),
+    ])
+    func `a misspelt command is answered with the one that was probably meant`(
+        arguments: [String],
+        complaint: String
+    ) async throws {
+        let outcome = try await Program().run(arguments)
+        #expect(outcome.status == 64)
+        #expect(outcome.complaint == "martlet: \(complaint)\n")
+    }
+
+    @Test(arguments: [
         [], ["accounts"], ["accounts", "list"], ["accounts", "show"], ["accounts", "import"], ["accounts", "refresh"],
-        ["accounts", "remove"], ["status"], ["health"], ["check"],
+        ["accounts", "remove"], ["status"], ["health"], ["check"], ["kill"], ["revive"],
     ])
     func `the help of each command has an example`(command: [String]) async throws {
         let help = try await Program().run(command + ["--help"])
         #expect(help.status == 0)
         #expect(help.output.contains("Example:"))
+    }
+
+    @Test(arguments: ["kill", "revive"])
+    func `the help of the kill switch shows a command as somebody types it`(command: String) async throws {
+        let help = try await Program().run(command, "--help")
+        let usage = "USAGE: martlet \(command) (--all | --provider <name> | --account <name>) --reason <text>"
+        #expect(help.output.contains(usage))
+        #expect(help.output.contains("martlet \(command) --account alice --reason "))
     }
 }

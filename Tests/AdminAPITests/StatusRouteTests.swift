@@ -47,6 +47,20 @@ internal import TokenModel
         }
     }
 
+    @Test func `a process that stops is not ready, and says that it is on purpose`() async throws {
+        try await AdminFixture.run { admin in
+            admin.monitor.change { vitals in
+                vitals.listeners[0].isBound = false
+                vitals.isStopping = true
+            }
+            let ready = try await admin.caller.send(.GET, "/readyz", authorization: nil)
+            #expect(ready.status == 503)
+            #expect(ready.body.contains(#""ready":false,"stopping":true"#))
+            let status = try await admin.caller.send(.GET, "/v1/status")
+            #expect(status.body.contains(#""stopping":true"#))
+        }
+    }
+
     @Test func `the status shows the process, its providers and accounts`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(

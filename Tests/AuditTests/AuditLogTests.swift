@@ -98,6 +98,24 @@ import TokenStorageSQLite
         #expect(chain.firstFault == nil)
     }
 
+    @Test func `an entry that is tried again is found, though others have come behind it meanwhile`() async throws {
+        let store = ForgetfulStore()
+        let log = AuditLog(Self.records(store))
+        _ = try await log.append(Self.entry("zero"))
+        let entry = Self.entry("one")
+        store.loseAnswers(1)
+        await #expect(throws: StoreError(.unreachable, "")) {
+            _ = try await log.append(entry, tries: 1, isTriedAgain: true)
+        }
+        _ = try await log.append(Self.entry("two"))
+
+        let record = try await log.append(entry, tries: 1, isTriedAgain: true)
+
+        #expect(record.number == 2)
+        let chain = try await Self.verified(log)
+        #expect(chain.count == 3)
+    }
+
     @Test func `a store that gives no answer twice is an error`() async throws {
         let store = ForgetfulStore()
         let log = AuditLog(Self.records(store))

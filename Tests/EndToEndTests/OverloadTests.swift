@@ -65,7 +65,9 @@ import Testing
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Cramped(mock, descriptors: 256, in: directory)
-        #expect(gateway.program.complaints.contains("too few descriptors"))
+        let complaints = gateway.program.complaints
+        #expect(complaints.contains("too few descriptors"))
+        for remedy in ["ulimit -n", "--ulimit nofile", "LimitNOFILE"] { #expect(complaints.contains(remedy)) }
 
         // When a thousand come, and begin a request
         let crowd = try Crowd(1_000, to: gateway.callers)

@@ -22,7 +22,7 @@ import Testing
         #expect(gateway.program.written.contains("\nstopping, waiting up to 30 s for 1 request\n"))
         try await eventually("it to be not ready") { try await gateway.martlet("health").exitCode == 1 }
         let health = try await gateway.martlet("health")
-        #expect(health.errors.contains("not ready: listeners_bound"), "\(health.errors)")
+        #expect(health.errors.contains("not ready: it is stopping"), "\(health.errors)")
         let status = try await gateway.martlet("status")
         #expect(status.output.contains("not ready") && status.output.contains("(not bound)"))
         let readiness = try await Program.run(

@@ -34,6 +34,9 @@ import TokenStorage
             #expect(one.kills.waitingScopes == [self.alice])
             #expect(try await one.kills.reports().map(\.id) == [report.id])
             #expect(self.house.log.text.contains("a kill does not stand in the store"))
+            await #expect(throws: KillSwitchError(.storeLost, "")) {
+                try await one.kills.revive(self.alice, reason: "over")
+            }
 
             self.house.store.become(.good)
             try await eventually("the kill to stand") {
@@ -43,8 +46,7 @@ import TokenStorage
             #expect(one.kills.waitingScopes.isEmpty)
             #expect(one.kills.epochs.ordered.isEmpty)
             #expect(one.kills.killedScopes == [self.alice])
-            let orders = try await self.copy.orders()
-            #expect(orders.isEmpty)
+            try await eventually("the order to be let go of") { try await self.copy.orders().isEmpty }
         }
     }
 
@@ -119,6 +121,48 @@ import TokenStorage
         }
         let rest = try await self.copy.standing()
         #expect(rest.isEmpty)
+    }
+
+    @Test func `given kept kills of which one is damaged, nothing starts, and the others hold and are told of`()
+        async throws
+    {
+        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        try await self.house.run([one]) {
+            self.house.store.become(.readOnly)
+            _ = try await self.kill(one)
+        }
+        self.house.store.become(.good)
+        try self.directory.write(Array("no kill".utf8), to: "kill-log/store/order-0")
+
+        let refused = self.house.replica("b", lease: .seconds(36_000), copy: self.copy)
+        await #expect(throws: StoreError(.unreadable, "")) { try await refused.kills.start() }
+        #expect(refused.fence.epochs.isKilled(self.alice))
+
+        #expect(await self.copy.drop(order: "0"))
+        let unheard = self.house.replica("c", lease: .seconds(36_000), copy: self.copy)
+        try await self.house.run([unheard]) {
+            try await eventually("the kill to stand, and not to be recorded") {
+                try await self.copy.standing().count == 1
+            }
+        }
+        // Before the other and behind it, in whatever order they are read.
+        for name in ["standing-", "standing-~"] { try self.directory.write([], to: "kill-log/store/\(name)") }
+        let next = self.house.replica("d", lease: .seconds(36_000), copy: self.copy)
+        try await self.house.run([next]) {
+            var kept = next.kills.keptKills.makeAsyncIterator()
+            #expect(await kept.next()?.reason == "drill")
+        }
+    }
+
+    @Test func `given a write that the store acknowledges and loses, the kill is written again`() async throws {
+        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        self.house.store.loseNextWrite(at: .kill(1))
+        try await self.house.run([one]) {
+            let report = try await self.kill(one)
+            try await eventually("the kill to stand") { try await one.kills.report(on: report.id).epoch == Epoch(1) }
+            let entries = try await KillLog(self.house.records).entries(behind: .start)
+            #expect(entries.map(\.id) == [report.id])
+        }
     }
 
     @Test

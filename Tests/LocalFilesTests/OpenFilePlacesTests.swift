@@ -46,4 +46,35 @@ import Testing
         let has = try second.lock()
         #expect(has)
     }
+
+    @Test func `a lock goes with its opening, though a process that was started meanwhile has the descriptor too`()
+        throws
+    {
+        let second = try self.open()
+        let descriptors = self.descriptors()
+        var inherited: CInt = -1
+        do {
+            let first = try self.open()
+            #expect(try first.lock())
+            inherited = dup(try #require(self.descriptors().subtracting(descriptors).first))
+            _ = consume first
+        }
+        defer { close(inherited) }
+
+        let has = try second.lock()
+        #expect(has)
+    }
+
+    /// Those of this process that are the file.
+    private func descriptors() -> Set<CInt> {
+        // Whatever links lead there: nothing else ends like this.
+        let ending = "\(self.directory.path.split(separator: "/").last ?? "")/file"
+        let descriptors = (0..<4_096 as Range<CInt>).filter { number in
+            var target = [CChar](repeating: 0, count: 4_096)
+            let count = unsafe readlink("/proc/self/fd/\(number)", &target, target.count)
+            return count > 0
+                && String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self).hasSuffix(ending)
+        }
+        return Set(descriptors)
+    }
 }

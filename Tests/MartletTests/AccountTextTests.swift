@@ -56,6 +56,20 @@ internal import martlet
         )
     }
 
+    @Test(arguments: ["null", #""killed""#, #""invalid_grant""#])
+    func `a killed account is not refreshed, and what lifts its kill is named`(lastError: String) throws {
+        let answer = """
+            {"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"killed",\
+            "last_error":\(lastError)}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        let failure = try #require(account.failureAfterRefresh)
+        #expect(failure.status == .no)
+        let reason = lastError.contains("grant") ? " (invalid_grant)" : ""
+        #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet status shows"))
+        #expect(failure.message.contains("martlet revive --account alice (or --provider acme, or --all) lifts that"))
+    }
+
     @Test(arguments: [
         ("config.invalid_client", "check client_id, client_secret and client_auth of providers.acme"),
         ("provider_config", "check client_id, client_secret and client_auth of providers.acme"),
@@ -154,6 +168,16 @@ internal import martlet
         let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
         let lines = StatusText(times: times).lines(status)
         #expect(lines.first { $0.hasPrefix("acme ") && !$0.hasPrefix("acme  ") } == line)
+    }
+
+    @Test func `a gateway that ends on purpose is called so`() throws {
+        let answer = """
+            {"version":"1.2.3","ready":false,"stopping":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[],"accounts":[]}
+            """
+        let status = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(StatusReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        #expect(StatusText(times: times).lines(status).first?.hasSuffix("1.2.3, not ready, stopping") == true)
     }
 
     @Test func `a status is shown at a glance`() throws {

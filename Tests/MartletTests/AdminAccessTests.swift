@@ -37,6 +37,7 @@ internal import martlet
         let access = try Self.access(files: ["/home/u/.local/state/martlet/admin.token": "one\ntwo\n"])
         #expect(access.address == "http://127.0.0.1:8081")
         #expect(try access.authorization() == "Bearer one")
+        #expect(access.tokenOrigin == "/home/u/.local/state/martlet/admin.token")
         let state = try Self.access(
             environment: ["HOME": "/home/u", "XDG_STATE_HOME": "/state"],
             files: ["/state/martlet/admin.token": "three"]
@@ -60,6 +61,7 @@ internal import martlet
         )
         #expect(access.address == "http://[::1]:9081")
         #expect(try access.authorization() == "Bearer one")
+        #expect(access.tokenOrigin == "/var/t")
     }
 
     @Test func `the configuration that a gateway here would read counts where none is named`() throws {
@@ -81,16 +83,19 @@ internal import martlet
         )
         #expect(access.address == "https://gateway.example:8443")
         #expect(try access.authorization() == "Bearer one")
+        #expect(access.tokenOrigin == "t")
         let variable = try Self.access(
             address: "http://127.0.0.1:9081",
             configuration: "broken.yaml",
             environment: ["MARTLET_ADMIN_TOKEN": "two"]
         )
         #expect(try variable.authorization() == "Bearer two")
+        #expect(variable.tokenOrigin == "MARTLET_ADMIN_TOKEN")
     }
 
     @Test func `where no token is needed none is looked for`() throws {
         let access = try Self.access(address: "http://127.0.0.1:9081", needsToken: false, environment: [:])
+        #expect(access.tokenOrigin == nil)
         let failure = #expect(throws: CommandFailure.self) { try access.authorization() }
         #expect(failure?.status == .notAllowed)
     }

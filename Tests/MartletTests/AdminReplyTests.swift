@@ -15,6 +15,15 @@ internal import martlet
         #expect(failure == (status == .done ? nil : CommandFailure(status, "can't do it: because")))
     }
 
+    @Test(arguments: [(401, true), (429, true), (404, false), (409, false), (503, false)])
+    func `a token that opens nothing is told by where it is from`(httpStatus: Int, isNamed: Bool) {
+        let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#
+        let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
+        let failure = reply.failure(of: "do it", tokenFrom: "/var/admin.token")
+        let help = "; this was the token of /var/admin.token: name that gateway's with --admin-token-file"
+        #expect(failure?.message == "can't do it: because\(isNamed ? help : "")")
+    }
+
     @Test func `exit codes are those of the contract`() {
         #expect(ProgramExit.allCases.map(\.rawValue) == [0, 1, 64, 69, 77, 78])
     }

@@ -38,6 +38,38 @@ import Testing
         )
     }
 
+    @Test func `an account names an unknown provider also where providers are missing altogether`() {
+        let text = """
+            accounts:
+              alice: { provider: acme }
+            routes: []
+            """
+        #expect(
+            faults(of: text) == [
+                "1:1: providers is missing",
+                "2:22: accounts.alice.provider: there is no such provider",
+            ]
+        )
+    }
+
+    @Test func `a route names an unknown account also where accounts are missing altogether`() {
+        let text = """
+            providers:
+              acme: { issuer: https://a.example, client_id: a }
+            routes:
+              - name: acme
+                match: { path: / }
+                upstream: http://127.0.0.1:9/
+                account: alice
+            """
+        #expect(
+            faults(of: text) == [
+                "1:1: accounts is missing",
+                "7:14: routes[0].account: there is no such account",
+            ]
+        )
+    }
+
     @Test(arguments: [
         ("admin: { tls: {} }", "12:10: admin.tls"),
         ("store: { current: {} }", "12:10: store.current"),

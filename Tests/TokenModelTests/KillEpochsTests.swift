@@ -55,6 +55,29 @@ import TokenModel
         #expect(self.verdict(epochs, stamp: 2) == .killed)
     }
 
+    @Test func `requests under way may end where each kill of their token lets them`() {
+        func mayEnd(_ epochs: KillEpochs, stamp: UInt64 = 0) -> Bool {
+            epochs.mayEnd(with: Epoch(stamp), of: self.alice, at: self.acme)
+        }
+        var epochs = KillEpochs()
+        #expect(mayEnd(epochs))
+        epochs.raise(.account(AccountID("bob")), at: Epoch(1), holds: true)
+        epochs.raise(.account(self.alice), at: Epoch(2), holds: true, streams: .drain)
+        #expect(mayEnd(epochs))
+        epochs.order([.provider(self.acme): .drain])
+        #expect(mayEnd(epochs))
+        epochs.order([.provider(self.acme): .abort])
+        #expect(!mayEnd(epochs, stamp: 9))
+        epochs.order([:])
+        epochs.raise(.provider(self.acme), at: Epoch(3), holds: false)
+        #expect(!mayEnd(epochs, stamp: 2))
+        #expect(mayEnd(epochs, stamp: 3))
+        // What was to be cut is, though a later kill would have let it end.
+        epochs.raise(.provider(self.acme), at: Epoch(4), holds: true, streams: .drain)
+        #expect(!mayEnd(epochs, stamp: 2))
+        #expect(mayEnd(epochs, stamp: 3))
+    }
+
     @Test func `given a removal, older tokens are dead and newer ones live`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(5), holds: false)

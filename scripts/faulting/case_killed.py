@@ -61,15 +61,17 @@ async def settle(cluster, load):
 
 def judge(cluster, load, grace, kills, dead, left):
     commits, unexplained, waits, of_dead, bad_deaths = Commits(cluster), 0, [], set(), 0
+    # Only by its last token can an account have died.
+    last = {use.account: use.token for use in cluster.provider.recorder.uses}
     for token, uses in spent_twice(cluster).items():
         for first, second in zip(uses, uses[1:]):
-            killed = explained_by_kill(cluster, first, commits)
+            killed = explained_by_kill(cluster, first, second, commits)
             if killed is None:
                 unexplained += 1
                 note_uses(cluster, uses, "a second time, although nobody was killed in between")
                 continue
             waits.append(second.at - killed)
-            if first.account in dead and second.status != 200:
+            if first.account in dead and token == last[first.account] and second.status != 200:
                 of_dead.add(first.account)
                 # Of more than two uses one was by a process that took over and was killed in its turn.
                 if grace == 5 and len(uses) == 2 and not again(cluster, first.process, killed, 5):

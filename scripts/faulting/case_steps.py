@@ -8,17 +8,17 @@ import pathlib
 import time
 
 from faulting.history import say
-from faulting.load import Load
-from faulting.verdicts import counted, events, spent_twice
+from faulting.load import Load, unserved
+from faulting.recorder import BROKEN, LOST
+from faulting.verdicts import counted, deaths, events, spent_twice
 from harness.checks import Skipped, equals
 from harness.processes import Failed
 
 # The provider has spent the refresh token, and its answer is known to that process alone.
 WINDOW = ["after_exchange", "before_commit"]
 STEPS = ["before_read", "after_read", "before_claim", "after_claim", "before_exchange", "sending", *WINDOW, "after_commit"]
-LOST, BROKEN = {"on": "token", "drop": "after_commit"}, {"on": "token", "status": 500, "times": 2}
-# Steps that only a trouble with the provider leads to.
-TROUBLED = {"before_renewal": LOST, "after_renewal": LOST, "before_write_back": BROKEN, "after_write_back": BROKEN}
+# Steps that only a trouble with the provider leads to: what the account's first requests meet.
+TROUBLED = {"before_renewal": [LOST], "after_renewal": [LOST], "before_write_back": [BROKEN, BROKEN], "after_write_back": [BROKEN, BROKEN]}
 # SIGSTOP for less than a claim stands (the provider's timeout of 2 s, and 4 s), and for more.
 HOLDS, CLAIM, RECOVERY = (3, 13, 30), 6, 20
 
@@ -26,7 +26,7 @@ HOLDS, CLAIM, RECOVERY = (3, 13, 30), 6, 20
 async def run(run):
     require_failpoints(run.options.program)
     holds = [one for one in HOLDS if one <= max(HOLDS[0], run.options.minutes * 6)]
-    # Side by side, each with processes, a store and a provider of its own: a fault of a provider's strikes whoever asks it.
+    # Side by side, each with processes, a store and a provider of its own.
     parts = [(0, STEPS), (60, STEPS), (60, TROUBLED)]
     plans = [(grace, plan(run.random, steps, holds)) for grace, steps in parts]
     try:
@@ -53,7 +53,8 @@ def plan(chance, steps, holds):
 
 async def part(run, grace, tries):
     async with run.with_cluster(len(tries), access_ttl="60s", grace=f"{grace}s") as cluster:
-        wrong = {"was not served": [], "was spent twice": [], "died": [], "has not one event": [], "was not reached": []}
+        wrong = {"was not served": [], "was not served by each process": [], "was spent too often": [], "died": [],
+                 "has not one event": [], "left a caller waiting": [], "was not reached": []}
         for account, (step, action, victim) in zip(cluster.accounts, tries):
             for what in await attempt(cluster, account, cluster.gateways[victim], step, action, grace):
                 wrong[what].append(f"{step}={action}")
@@ -73,11 +74,12 @@ def tally(tries):
 async def attempt(cluster, account, first, step, action, grace):
     """What was wrong with the account whose refresh met that in the process `first`."""
     other = cluster.gateways[-1]
-    if first.is_up:
-        first.kill()
+    first.kill()
     await first.start({"MARTLET_FAILPOINTS": f"{step}={'kill' if action == 'kill' else 'stop'}@1"})
     await cluster.sign_in([account], whole=False, by=other)
-    await cluster.provider.faults(*([TROUBLED[step]] if step in TROUBLED else []))
+    if step in TROUBLED:
+        # This account's alone: others are still refreshed in the background.
+        cluster.provider.recorder.strike(account, *TROUBLED[step])
     calls = asyncio.create_task(first_call(first, account))
     try:
         await reached(first, action)
@@ -89,13 +91,14 @@ async def attempt(cluster, account, first, step, action, grace):
     load = Load(cluster, 20, [account], [other], workers=2).begin()
     if action == "kill":
         await calls
+        has_waited = False
         await first.start()
     else:
         try:
             await asyncio.sleep(action)
         finally:
             first.go_on()
-        await calls
+        has_waited = await calls
     begun, dead = time.monotonic(), False
     while not dead and load.served.get(account, 0) < begun and time.monotonic() < begun + RECOVERY:
         await asyncio.sleep(0.1)
@@ -103,21 +106,29 @@ async def attempt(cluster, account, first, step, action, grace):
     # A late success may come after a death was declared.
     await asyncio.sleep(0.5)
     await load.end()
-    return judge(cluster, account, step, action, grace, dead, load.served.get(account, 0) >= begun)
+    found = ["left a caller waiting"] if has_waited else []
+    is_served = load.served.get(account, 0) >= begun
+    if is_served and not dead and (left := await unserved(cluster, [account], RECOVERY)):
+        cluster.history.note(f"{account} is not served by {', '.join(name for name, _ in left)}")
+        found.append("was not served by each process")
+    return judge(cluster, account, step, action, grace, dead, is_served, found)
 
 
 async def first_call(gateway, account):
-    """The refresh begins by this; what is answered is for the others to see."""
-    await Load(gateway.cluster, 1, [account], [gateway]).request_once(gateway, account)
+    """The refresh begins by this. Whether the caller was left waiting, although nothing was done to the process any more."""
+    call = Load(gateway.cluster, 1, [account], [gateway])
+    await call.request_once(gateway, account)
+    return call.failed_of("TimeoutError") > 0
 
 
 async def reached(gateway, action):
     """Waits until the process has killed or stopped itself."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        if action == "kill" and not gateway.process.is_alive:
-            gateway.has_died()
-            return
+        if not gateway.process.is_alive:
+            if action == "kill" and gateway.has_killed_itself():
+                return
+            break
         if action != "kill" and pathlib.Path(f"/proc/{gateway.process.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T":
             gateway.is_stopped()
             return
@@ -125,19 +136,22 @@ async def reached(gateway, action):
     raise Failed("not reached")
 
 
-def judge(cluster, account, step, action, grace, dead, is_served):
+def judge(cluster, account, step, action, grace, dead, is_served, found):
+    """What was wrong in all, with what was `found` before."""
     uses = [use for use in cluster.provider.recorder.uses if use.account == account]
     most = max((sum(other.token == use.token for other in uses) for use in uses), default=0)
     # What ends, or stands still for longer than its claim, within the window takes its answer with it.
     may_repeat = step in TROUBLED or step in WINDOW and (action == "kill" or action > CLAIM)
-    found = []
+    # Once more by who takes it over; and in trouble once more at once by the first, before that.
+    bound = 3 if step in TROUBLED else 2 if may_repeat else 1
     if dead and (grace or not may_repeat):
         found.append("died")
     if not dead and not is_served:
         found.append("was not served")
-    if most > 1 and not may_repeat:
-        found.append("was spent twice")
-    if events(cluster)[account] != dead:
+    if most > bound:
+        found.append("was spent too often")
+    # A late success that came last may bring it back without another word.
+    if (events(cluster)[account] > 0) != dead or account in deaths(cluster)[1]:
         found.append("has not one event")
     if found:
         words = ", ".join(f"{use.boot} spent {use.token} at {use.at - cluster.history.began:.3f} s ({use.status})" for use in uses)

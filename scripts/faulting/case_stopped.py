@@ -5,13 +5,13 @@ import asyncio
 import time
 
 from faulting.history import say
-from faulting.load import Load
+from faulting.load import Load, unserved
 from faulting.verdicts import Commits, counted, note_uses, one_event_each, spent_twice
 from harness.checks import Check, equals
 
 SHARED, RATE = 30, 80
 # A claim stands for the provider's timeout and 4 s. What its reader counts begins up to a second before the exchange.
-TIMEOUT, CLAIM = 2, 6
+TIMEOUT, CLAIM, RECOVERY = 2, 6, 20
 MOMENTS = ("sent", "answered", "at random")
 # So that a stop comes between a request and its answer.
 SLOW = {"on": "token", "times": 0, "delay_answer": "20ms"}
@@ -37,7 +37,9 @@ async def run(run):
             await asyncio.sleep(CLAIM + 3)
             for load in loads:
                 await load.end()
-            run.checks += await judge(cluster, grace, loads, solo)
+            dead = await cluster.dead()
+            left = await unserved(cluster, [name for name in cluster.accounts if name not in dead], RECOVERY)
+            run.checks += await judge(cluster, grace, loads, solo, left)
 
 
 async def stop_one(run, cluster, seconds, moment, solo):
@@ -68,9 +70,9 @@ async def stop_one(run, cluster, seconds, moment, solo):
     await asyncio.sleep(2)
 
 
-async def judge(cluster, grace, loads, solo):
+async def judge(cluster, grace, loads, solo, left):
     dead = await cluster.dead()
-    commits, again, unexplained, early = Commits(cluster), 0, 0, 0
+    commits, again, unexplained, early, by_itself = Commits(cluster), 0, 0, 0, 0
     for uses in spent_twice(cluster).values():
         for first, second in zip(uses, uses[1:]):
             again += 1
@@ -80,18 +82,27 @@ async def judge(cluster, grace, loads, solo):
             if not held or commits.after(first, held[0][0]):
                 unexplained += 1
                 note_uses(cluster, uses, "again, although nobody was stopped")
-            elif second.process != first.process and second.at - first.at < CLAIM - 1:
+            elif second.process == first.process:
+                # What it was answered waits for it while it is stopped.
+                by_itself += 1
+                note_uses(cluster, uses, "again by the process that went on")
+            elif second.at - first.at < CLAIM - 1:
                 early += 1
                 note_uses(cluster, uses, "again, before its claim had lapsed")
             else:
                 note_uses(cluster, uses, "again, as it may be")
     lonely = sorted(set(solo.values()) & {use.account for uses in spent_twice(cluster).values() for use in uses[1:]})
+    # One may have died by having been asked for then.
+    left = [f"{account} by {process}" for process, account in left if account not in dead]
     name = f"grace {grace}: "
     checks = [counted(name + "requests", "; ".join(load.summary for load in loads)),
               counted(name + "refresh tokens spent again, as a claim had lapsed", again),
               equals(name + "spent again without a stop", unexplained, 0),
               equals(name + "spent again by another before the claim had lapsed", early, 0),
+              equals(name + "spent again by the same process: late successes that were not kept", by_itself, 0),
               equals(name + "of accounts that one process uses: late successes that were not kept", lonely, []),
+              equals(name + "requests that nobody answered, though their process was not stopped", sum(load.unanswered for load in loads), 0),
+              equals(name + "living accounts that a process does not serve in the end", left, []),
               one_event_each(cluster, dead)]
     reused = {use.account for uses in spent_twice(cluster).values() for use in uses[1:]}
     checks.append(equals(name + "dead without a second use", sorted(dead - reused), []))

@@ -86,6 +86,12 @@ routes:
     def up(self):
         return [gateway for gateway in self.gateways if gateway.is_up]
 
+    def ended(self):
+        """The boots that have ended although nobody ended them."""
+        for gateway in self.gateways:
+            gateway.look()
+        return [f"{boot} with return code {code}" for gateway in self.gateways for boot, code in gateway.ends.items()]
+
     async def sign_in(self, accounts=None, whole=True, by=None):
         """Gives accounts a new grant of the provider's; without `whole` without its access token."""
         room = asyncio.Semaphore(16)

@@ -21,6 +21,8 @@ class Gateway:
         self.boots, self.process = 0, None
         # When each boot was killed; and [from, until] of each stop.
         self.kills, self.stops = {}, []
+        # The return codes of boots that ended otherwise.
+        self.ends = {}
         self.is_held = False
 
     @property
@@ -30,6 +32,11 @@ class Gateway:
     @property
     def is_up(self):
         return self.process is not None and self.process.is_alive and not self.is_held
+
+    @property
+    def is_down(self):
+        """By what was done to it: killed, and not started again yet, or stopped. One that ended by itself is not."""
+        return self.process is None or self.is_held or self.process.name in self.kills
 
     @property
     def log_path(self):
@@ -52,16 +59,36 @@ class Gateway:
         return process
 
     def kill(self):
+        self.look()
+        # There is nobody to kill any more, and what came of that is not explained by a kill.
+        if self.boot in self.ends:
+            return
         self.kills[self.boot] = time.monotonic()
         self.cluster.history.note(f"{self.boot} is killed")
         self.process.process.kill()
-        self.process.process.wait()
+        code = self.process.process.wait()
         self.process.process.stdout.close()
+        if code != -signal.SIGKILL:
+            self.has_ended(code)
 
-    def has_died(self):
-        """It has ended itself, as by SIGKILL."""
+    def has_killed_itself(self):
+        """Whether it has ended by SIGKILL, as it was told to when it was started; one that ended otherwise is noted."""
+        if self.process.process.poll() != -signal.SIGKILL:
+            self.look()
+            return False
         self.kills[self.boot] = time.monotonic()
         self.process.process.stdout.close()
+        return True
+
+    def look(self):
+        """Notes a process that has ended although nobody ended it."""
+        code = self.process.process.poll() if self.process else None
+        if code is not None and self.process.name not in self.kills and self.process.name not in self.ends:
+            self.has_ended(code)
+
+    def has_ended(self, code):
+        self.ends[self.process.name] = code
+        self.cluster.history.note(f"{self.process.name} has ended by itself, with return code {code}")
 
     def hold(self):
         """SIGSTOP."""
@@ -107,4 +134,4 @@ class Gateway:
     def fatal_lines(self):
         """Lines of the Swift runtime, which are no JSON: a trap, or a sanitizer's."""
         return [line for line in self.log_path.read_text(errors="replace").splitlines()
-                if re.search(r"Fatal error|Crashed|AddressSanitizer|ThreadSanitizer", line)]
+                if re.search(r"Fatal error|[Cc]rashed|\*\*\* Signal \d|AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:", line)]

@@ -5,6 +5,7 @@ import sys
 import time
 
 LINES = 250
+FINDINGS = 50
 
 
 def say(text):
@@ -16,15 +17,22 @@ class History:
         self.began = time.monotonic()
         # A log's times are of the wall clock; nothing moves that during a run.
         self.wall = time.time() - time.monotonic()
-        self.events = []
+        self.events, self.findings = [], []
 
     def note(self, text):
         self.events.append((time.monotonic(), text))
 
+    def find(self, text):
+        """What a case fails for: always printed, before the rest."""
+        self.findings.append(text)
+
     def text(self):
         left_out = max(0, len(self.events) - LINES)
         head = [f"({left_out} earlier events are left out)"] if left_out else []
-        return "\n".join(head + [f"{at - self.began:9.3f} s  {text}" for at, text in self.events[left_out:]]) + "\n"
+        found = self.findings[:FINDINGS]
+        if len(self.findings) > FINDINGS:
+            found.append(f"({len(self.findings) - FINDINGS} more like these)")
+        return "\n".join(found + head + [f"{at - self.began:9.3f} s  {text}" for at, text in self.events[left_out:]]) + "\n"
 
     def moment(self, text):
         """The moment of a log line's time (RFC 3339, UTC), on the monotonic clock."""

@@ -2,23 +2,29 @@
 
 import asyncio
 import collections
+import contextlib
 import json
 import time
 
 from harness.client import BrokenAnswer, Caller
 
 LIMIT = 25
+# So long may a request that a stopped process held wait for a token once that goes on, and be answered.
+AFTER_STOP = 16
 # Failures that are told one by one.
 NOTED = 60
 
 
 class Load:
-    """Goes on until it is ended. A request that met a killed or stopped process has not failed: nobody answered it."""
+    """Goes on until it is ended. A request that met a killed or stopped process has not failed: nobody answered it. One that
+    met a process that ended by itself has."""
 
     def __init__(self, cluster, rate, accounts=None, gateways=None, workers=16):
         self.cluster, self.rate, self.workers = cluster, rate, workers
         self.accounts, self.gateways = accounts or cluster.accounts, gateways or cluster.gateways
         self.outcomes, self.failures = collections.Counter(), []
+        # How many had no answer, although nothing was done to the process.
+        self.unanswered = 0
         # When each account was last answered 200, and the longest that a 200 took.
         self.served, self.slowest = {}, 0
         self.ending, self.tasks = asyncio.Event(), []
@@ -46,10 +52,10 @@ class Load:
                 # What is kept of the one before is no connection any more.
                 caller.close()
                 boot = gateway.boot
-            if gateway.is_up:
-                await self.request(caller, gateway, self.accounts[(turn + offset) % len(self.accounts)])
-            else:
+            if gateway.is_down:
                 caller.close()
+            else:
+                await self.request(caller, gateway, self.accounts[(turn + offset) % len(self.accounts)])
             turn += self.workers
         caller.close()
 
@@ -68,12 +74,13 @@ class Load:
             caller.close()
 
     async def request(self, caller, gateway, account):
-        began, boot = time.monotonic(), gateway.boot
+        began = time.monotonic()
         try:
             status, fields, body = await asyncio.wait_for(caller.fetch("GET", f"/{account}/status/200"), LIMIT)
         except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer) as error:
             caller.close()
-            if not self.was_disturbed(gateway, boot, began):
+            if not self.was_disturbed(gateway, began):
+                self.unanswered += 1
                 self.failed(account, gateway, type(error).__name__, began)
             else:
                 self.outcomes["with a process that was killed or stopped"] += 1
@@ -81,7 +88,7 @@ class Load:
         if status == 200:
             self.outcomes[200] += 1
             self.served[account] = time.monotonic()
-            if not self.was_disturbed(gateway, boot, began):
+            if not self.was_disturbed(gateway, began):
                 self.slowest = max(self.slowest, time.monotonic() - began)
             return
         if fields.get("content-type") == "application/problem+json":
@@ -94,10 +101,11 @@ class Load:
             what, problem = str(status), {}
         self.failed(account, gateway, what, began, problem.get("detail", ""))
 
-    def was_disturbed(self, gateway, boot, began):
-        """A kill, or a stop, between the request's beginning and a little ago."""
-        return (gateway.boot != boot or not gateway.is_up or any(at >= began - 0.1 for at in gateway.kills.values())
-                or any(until is None or until >= began - 0.1 for _, until in gateway.stops))
+    def was_disturbed(self, gateway, began):
+        """A kill since the request's beginning; or a stop then that still lasts, or ended a little ago."""
+        now = time.monotonic()
+        return (any(at >= began - 0.1 for at in gateway.kills.values())
+                or any(until is None or began - 0.1 <= until and now <= until + AFTER_STOP for _, until in gateway.stops))
 
     def failed(self, account, gateway, what, began, detail=""):
         self.outcomes[what] += 1
@@ -113,3 +121,24 @@ class Load:
     @property
     def summary(self):
         return ", ".join(f"{count} {what}" for what, count in sorted(self.outcomes.items(), key=str))
+
+
+async def unserved(cluster, accounts, limit):
+    """Which process does not answer 200 for which account within `limit` seconds, however often it is asked."""
+    deadline = time.monotonic() + limit
+
+    async def is_served(gateway, account):
+        while (left := deadline - time.monotonic()) > 0:
+            caller = Caller(gateway.port)
+            try:
+                with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer):
+                    if await asyncio.wait_for(caller.get(f"/{account}/status/200"), left) == 200:
+                        return True
+            finally:
+                caller.close()
+            await asyncio.sleep(0.1)
+        return False
+
+    pairs = [(gateway, account) for gateway in cluster.gateways for account in accounts]
+    are_served = await asyncio.gather(*(is_served(*pair) for pair in pairs))
+    return [(gateway.name, account) for (gateway, account), is_one in zip(pairs, are_served) if not is_one]

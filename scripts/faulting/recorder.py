@@ -1,5 +1,5 @@
 """Stands between the gateways and the provider's token endpoint, and keeps what went through: who spent which refresh
-token when, and what came back. It can be away, as a provider is; it changes nothing else."""
+token when, and what came back. It can be away, as a provider is, and fail one account; it changes nothing else."""
 
 import asyncio
 import contextlib
@@ -14,6 +14,14 @@ from harness.client import read_head
 AWAY = "away"
 RESETS = "resets"
 SILENT = "silent"
+# So long a connection stands before it is reset, so that another one meanwhile would be seen.
+RESET_SECONDS = 0.05
+# What one account's requests can meet: the provider has spent the refresh token and its answer goes to nobody; or an answer
+# that is not the provider's, which hears nothing of it.
+LOST = "lost"
+BROKEN = "answered 500"
+# As `ask` has it: a status with its head, and a body.
+BROKEN_ANSWER = (500, b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), b""
 
 
 def short(token):
@@ -33,6 +41,8 @@ class Use:
     status: int | None = None
     # When the provider's answer had gone to the gateway's socket.
     answered: float | None = None
+    # When there was nothing more to come, also where the gateway would not wait for it; None while it is under way.
+    ended: float | None = None
 
     @property
     def process(self):
@@ -44,6 +54,8 @@ class Recorder:
         self.target, self.history = port, history
         self.server, self.port, self.trouble = None, 0, None
         self.uses = []
+        # What the next requests of an account meet.
+        self.strikes = {}
         # Of all tokens that the provider has given.
         self.account_of, self.tokens = {}, set()
         # Called with ("sent" | "answered", use) in the moment itself.
@@ -63,6 +75,11 @@ class Recorder:
             self.server = None
         elif trouble != AWAY and not self.server:
             await self.start()
+
+    def strike(self, account, *strikes):
+        """The next token requests of this account meet these, LOST or BROKEN, one each; those of others nothing."""
+        self.history.note(f"the next token requests of {account} are {', '.join(strikes)}")
+        self.strikes[account] = list(strikes)
 
     def learn(self, account, answer):
         for kind in ("access_token", "refresh_token"):
@@ -110,15 +127,25 @@ class Recorder:
         token = form.get("refresh_token", "")
         use = Use(time.monotonic(), form.get("replica", "?"), self.account_of.get(token, "?"), short(token))
         self.uses.append(use)
+        try:
+            await self.pass_on(use, head + body, reader, writer)
+        finally:
+            use.ended = time.monotonic()
+
+    async def pass_on(self, use, request, reader, writer):
+        """What becomes of a token request that was read."""
         self.tell("sent", use)
         if self.trouble == SILENT:
             # Until the gateway has had enough. Nothing of it reaches the provider, also when that is there again by then.
             await reader.read()
             return
         if self.trouble:
+            await asyncio.sleep(RESET_SECONDS)
             return
-        answer = await self.ask(head + body)
-        if not answer:
+        strikes = self.strikes.get(use.account)
+        strike = strikes.pop(0) if strikes else None
+        answer = BROKEN_ANSWER if strike == BROKEN else await self.ask(request)
+        if not answer or strike == LOST:
             return
         status, content = answer
         use.status = status[0]

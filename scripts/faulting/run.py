@@ -53,6 +53,8 @@ class Starting:
         try:
             if kind is None:
                 await self.judge()
+            # After all that was asked of them, and also where that has failed: then this may say why.
+            self.run.checks.append(equals("processes that ended by themselves", self.cluster.ended(), []))
             if kind or any(check.holds is False for check in self.run.checks):
                 await self.keep_evidence()
         finally:

@@ -19,9 +19,16 @@ def spent_twice(cluster):
 
 
 def note_uses(cluster, uses, why):
-    words = ", ".join(f"{use.boot} at {use.at - cluster.history.began:.3f} s" + (
-        f" ({use.status} at {use.answered - cluster.history.began:.3f} s)" if use.answered else " (no answer)") for use in uses)
-    cluster.history.note(f"{uses[0].account}'s refresh token {uses[0].token} was spent {why}: {words}")
+    began = cluster.history.began
+    words = ", ".join(f"{use.boot} at {use.at - began:.3f} s" + (
+        f" ({use.status} at {use.answered - began:.3f} s)" if use.answered else " (no answer)") for use in uses)
+    lines = [f"{uses[0].account}'s refresh token {uses[0].token} was spent {why}: {words}"]
+    near = range(int(uses[0].at) - 3, int(uses[-1].at) + 4)
+    for gateway in cluster.gateways:
+        lines += [f"    {at - began:9.3f} s  {boot} was killed" for boot, at in gateway.kills.items() if int(at) in near]
+    lines += [f"    {line['at'] - began:9.3f} s  {line['process']}: {line.get('message')}" for line in cluster.log_lines()
+              if line.get("account.name") == uses[0].account and int(line["at"]) in near]
+    cluster.history.find("\n".join(lines))
 
 
 async def once_each(cluster):
@@ -50,13 +57,13 @@ class Commits:
         return any(use.at - 0.002 <= at <= until for at in self.lines[use.process, use.account])
 
 
-def explained_by_kill(cluster, use, commits):
-    """When the process that had spent the token was killed: after the POST was sent, and before the answer stood in the
-    store; None where it was not."""
+def explained_by_kill(cluster, use, second, commits):
+    """When the process that had spent the token was killed: after the POST was sent, before the answer stood in the store,
+    and before the token was spent for the `second` time; None where it was not."""
     gateway = next(one for one in cluster.gateways if one.name == use.process)
     killed = gateway.kills.get(use.boot)
     # What it had sent may be read a moment after its end.
-    is_within = killed is not None and killed <= (use.answered or use.at) + COMMIT_SECONDS
+    is_within = killed is not None and killed - 0.05 <= second.at and killed <= (use.answered or use.at) + COMMIT_SECONDS
     return killed if is_within and not commits.after(use, killed) else None
 
 
@@ -65,18 +72,25 @@ def events(cluster):
     return collections.Counter(line.get("account.name") for line in cluster.log_lines(DEAD))
 
 
-def one_event_each(cluster, dead):
-    """Dead accounts have one event, and living ones none, by the logs of all processes. One that a late success brought
-    back between two of them has died twice."""
-    deaths, told = collections.Counter(), set()
+def deaths(cluster):
+    """Which accounts are dead by the logs of all processes, and which were declared so again although they were. One that a
+    late success brought back has died twice."""
+    again, told = set(), set()
     for line in cluster.log_lines():
         account = line.get("account.name")
         if line.get("message") == REFRESHED:
             told.discard(account)
         elif line.get("message") == DEAD:
-            deaths[account] += account in told
+            if account in told:
+                again.add(account)
             told.add(account)
-    wrong = sorted(told ^ dead | {account for account, count in deaths.items() if count})
+    return told, again
+
+
+def one_event_each(cluster, dead):
+    """Dead accounts have one event, and living ones none."""
+    told, again = deaths(cluster)
+    wrong = sorted(told ^ dead | again)
     for name in wrong[:20]:
         cluster.history.note(f"{name} is {'dead' if name in dead else 'alive'} with {events(cluster)[name]} events")
     return equals("accounts without exactly one event for their death", len(wrong), 0)

@@ -40,7 +40,9 @@ extension AdminError {
         if self.code == .unauthorized || self.code == .tooManyAttempts { fields[.connection] = "close" }
         switch self.code {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
-        case .tooManyAttempts, .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
+        // As long as a crowd of wrong tokens is held (`AdminLimits/crowdDelay`).
+        case .tooManyAttempts: fields[.retryAfter] = "2"
+        case .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
         case .forbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
         }

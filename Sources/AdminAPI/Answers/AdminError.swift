@@ -26,7 +26,7 @@ struct AdminError: Error, Sendable {
 
     let code: Code
     /// For the operator: what failed, on what, what would help. Nothing the request carried but a known account's name
-    /// and the name of a field.
+    /// and the name of a field. Names of the configuration may stand in it: operators know them.
     let message: String
     /// The field that is not as it should be, or `body`, `query`.
     let field: String?
@@ -56,6 +56,21 @@ extension AdminError {
 
 extension AdminError: Equatable {
     static func == (left: AdminError, right: AdminError) -> Bool { left.code == right.code }
+}
+
+extension AdminError {
+    /// The same, with the name that was probably meant where there is one. What was asked for is not repeated: it may
+    /// be a token that was pasted in the wrong place.
+    func suggesting(_ name: String?) -> AdminError {
+        guard let name else { return self }
+        return AdminError(
+            self.code,
+            "\(self.message); did you mean \(name)?",
+            field: self.field,
+            account: self.account,
+            allowed: self.allowed
+        )
+    }
 }
 
 extension AdminError {
@@ -114,6 +129,18 @@ extension AdminError {
         )
     }
 
+    /// A revival of what is killed as a part of something else only, and stays so until that is revived.
+    static func killedByWider(_ wider: [KillScope], than scope: KillScope) -> AdminError {
+        let isOne = wider.count == 1
+        let kills = wider.map(\.text).joined(separator: " and ")
+        let commands = wider.map { "martlet revive \($0.option)" }.joined(separator: " and ")
+        return .init(
+            .conflict,
+            "\(scope.text) is not killed by itself, but \(kills) \(isOne ? "is" : "are"): "
+                + "\(commands) \(isOne ? "lifts" : "lift") that"
+        )
+    }
+
     /// What the engine could not change.
     init(_ cause: AccountChangeError, account: AccountID) {
         switch cause.code {
@@ -122,6 +149,17 @@ extension AdminError {
         case .invalidTokens: self = .init(.invalidField, cause.message, field: "refresh_token", account: account)
         case .unreadable: self = .init(.accountUnreadable, cause.message, account: account)
         case .storeLost: self = .init(.storeLost, cause.message, account: account)
+        }
+    }
+}
+
+extension KillScope {
+    /// As `martlet kill` and `martlet revive` take it.
+    fileprivate var option: String {
+        switch self {
+        case .all: "--all"
+        case .provider(let provider): "--provider \(provider)"
+        case .account(let account): "--account \(account)"
         }
     }
 }

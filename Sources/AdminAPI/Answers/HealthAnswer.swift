@@ -6,10 +6,13 @@ struct HealthAnswer: Encodable, Sendable {
 /// Whether callers would be served, and what that hangs on.
 struct ReadinessAnswer: Encodable, Sendable {
     let ready: Bool
+    /// `true` while it ends on purpose, else left out: then its closed listeners are no fault.
+    let stopping: Bool?
     let checks: Checks
 
     init(_ vitals: GatewayVitals) {
         self.ready = vitals.isReady
+        self.stopping = vitals.isStopping ? true : nil
         self.checks = Checks(
             storeOpen: vitals.store.isOpen,
             listenersBound: vitals.areListenersBound,

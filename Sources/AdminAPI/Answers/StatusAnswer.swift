@@ -8,6 +8,8 @@ struct StatusAnswer: Encodable, Sendable {
     let time: String
     let version: String
     let ready: Bool
+    /// `true` while it ends on purpose, else left out.
+    let stopping: Bool?
     let replica: Replica
     let store: Store
     let listeners: [Listener]
@@ -32,6 +34,7 @@ struct StatusAnswer: Encodable, Sendable {
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeAnswer.init)
         self.version = vitals.version
         self.ready = vitals.isReady
+        self.stopping = vitals.isStopping ? true : nil
         self.replica = Replica(
             name: vitals.replica.name,
             boot: vitals.replica.boot.rawValue,
@@ -55,7 +58,7 @@ struct StatusAnswer: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case time, version, ready, replica, store, listeners, killed, providers, accounts
+        case time, version, ready, stopping, replica, store, listeners, killed, providers, accounts
         case waitingKills = "waiting_kills"
     }
 

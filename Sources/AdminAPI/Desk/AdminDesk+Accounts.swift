@@ -5,8 +5,23 @@ internal import TokenRefresh
 /// What operators do with accounts.
 extension AdminDesk {
     func status(of account: AccountID) async throws(AdminError) -> AccountStatus {
-        guard let status = await self.engine.status(of: account) else { throw .noSuchAccount }
+        guard let status = await self.engine.status(of: account) else {
+            throw AdminError.noSuchAccount.suggesting(await self.name(like: account))
+        }
         return status
+    }
+
+    /// The configured account that was probably meant by a name that nobody knows; `nil` where the store does not say
+    /// whether it does. Those that only the store knows are not looked for: a slip of the pen is not worth a listing of
+    /// all records, and a kill must not wait for one.
+    func name(like account: AccountID) async -> String? {
+        if await self.engine.mayKnow(account) { return nil }
+        return Suggestion.closest(to: account.rawValue, among: self.engine.configuredAccounts.map(\.rawValue))
+    }
+
+    /// The configured provider that was probably meant, likewise.
+    func name(like provider: ProviderID) -> String? {
+        Suggestion.closest(to: provider.rawValue, among: self.engine.providerStatuses.map(\.provider.rawValue))
     }
 
     /// - Returns: the account after it.

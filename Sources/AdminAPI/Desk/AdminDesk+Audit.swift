@@ -49,7 +49,9 @@ extension AdminDesk {
         _ change: () async throws(AdminError) -> Result,
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
-        guard await self.engine.status(of: account) != nil else { throw .notConfigured }
+        guard await self.engine.status(of: account) != nil else {
+            throw AdminError.notConfigured.suggesting(await self.name(like: account))
+        }
         return try await self.audited(action, of: .account(account), by: actor, change, detail: detail)
     }
 
@@ -83,15 +85,22 @@ extension AdminDesk {
     /// Records kills that were kept while the store was away, when they stand there; until its task is cancelled.
     func recordKeptKills() async {
         guard let audit = self.audit else { return }
-        for await kill in self.kills.keptKills {
-            let detail =
-                "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
-            let actor: AuditActor = kill.isOwn ? .admin(at: kill.orderer) : .gateway("state_dir")
-            let entry = audit.entry(ofKeptKill: kill.scope, reason: kill.reason, detail: detail, by: actor)
-            while await !self.kills.settle(kill, { await audit.record(keptKill: entry) }) {
-                // The store may be away again.
-                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+        await withDiscardingTaskGroup { tasks in
+            for await kill in self.kills.keptKills {
+                // One that can't be recorded holds up no other.
+                tasks.addTask { await self.record(kill, in: audit) }
             }
+        }
+    }
+
+    private func record(_ kill: KeptKill, in audit: AuditTrail) async {
+        let detail =
+            "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
+        let actor: AuditActor = kill.isOwn ? .admin(at: kill.orderer) : .gateway("state_dir")
+        let entry = audit.entry(ofKeptKill: kill.scope, reason: kill.reason, detail: detail, by: actor)
+        while await !self.kills.settle(kill, { await audit.record(keptKill: entry) }) {
+            // The store may be away again.
+            do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }
     }
 

@@ -36,7 +36,7 @@ extension AdminDesk {
             do throws(KillSwitchError) {
                 return try await self.kills.revive(request.scope, reason: request.reason)
             } catch {
-                throw AdminError(error)
+                throw await self.refusal(ofReviving: request.scope, error)
             }
         } detail: {
             "epoch \($0.epoch)"
@@ -70,15 +70,33 @@ extension AdminDesk {
         }
     }
 
+    /// What to say of a revival that was not done: where `scope` is killed only with what it is a part of, what lifts
+    /// that.
+    private func refusal(ofReviving scope: KillScope, _ cause: KillSwitchError) async -> AdminError {
+        guard cause.code == .notKilled else { return AdminError(cause) }
+        var wider: [KillScope] = []
+        if case .account(let account) = scope, let status = await self.engine.status(of: account) {
+            wider.append(.provider(status.provider))
+        }
+        if scope != .all { wider.append(.all) }
+        let killed = self.kills.killedScopes
+        wider.removeAll { !killed.contains($0) }
+        return wider.isEmpty ? AdminError(cause) : AdminError.killedByWider(wider, than: scope)
+    }
+
     /// That there is such a thing: a slip of the pen must not look like a kill.
     private func check(_ scope: KillScope) async throws(AdminError) {
         switch scope {
         case .all: return
         case .account(let account):
             // The configured ones at once: a kill must not wait for anything.
-            guard await self.engine.mayKnow(account) else { throw .nothingToKill(scope) }
+            guard await self.engine.mayKnow(account) else {
+                throw AdminError.nothingToKill(scope).suggesting(await self.name(like: account))
+            }
         case .provider(let provider):
-            guard await self.engine.mayKnow(provider) else { throw .nothingToKill(scope) }
+            guard await self.engine.mayKnow(provider) else {
+                throw AdminError.nothingToKill(scope).suggesting(self.name(like: provider))
+            }
         }
     }
 }

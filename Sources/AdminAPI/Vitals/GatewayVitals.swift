@@ -12,15 +12,19 @@ package struct GatewayVitals: Equatable, Sendable {
     package var listeners: [Listener]
     /// Whether the kill log was read lately enough for tokens to be put into requests.
     package var isLeaseHeld: Bool
+    /// Whether it has closed its listeners on purpose, and ends when its last requests have.
+    package var isStopping: Bool
 
     package init(
         version: String,
         replica: Replica,
         store: Store,
         listeners: [Listener],
-        isLeaseHeld: Bool = true
+        isLeaseHeld: Bool = true,
+        isStopping: Bool = false
     ) {
         self.isLeaseHeld = isLeaseHeld
+        self.isStopping = isStopping
         self.version = version
         self.replica = replica
         self.store = store
@@ -28,7 +32,9 @@ package struct GatewayVitals: Equatable, Sendable {
     }
 
     /// Whether a caller's request would be served.
-    package var isReady: Bool { self.store.isOpen && self.areListenersBound && self.isLeaseHeld }
+    package var isReady: Bool {
+        self.store.isOpen && self.areListenersBound && self.isLeaseHeld && !self.isStopping
+    }
 
     /// At least one, and all.
     package var areListenersBound: Bool { !self.listeners.isEmpty && self.listeners.allSatisfy(\.isBound) }

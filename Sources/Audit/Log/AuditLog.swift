@@ -17,6 +17,8 @@ package final class AuditLog: Sendable {
     private let records: SealedRecords
     /// The furthest that this process has come.
     private let known = Mutex<Head?>(nil)
+    /// From where entries are looked for that are tried again: others may have come behind them meanwhile.
+    private let unsure = Mutex<[AuditID: Head]>([:])
 
     package init(_ records: SealedRecords) {
         self.records = records
@@ -25,10 +27,25 @@ package final class AuditLog: Sendable {
     /// Writes `entry` at the end; durable when this returns. One that stands already, by a write whose answer was lost, is
     /// found by its id.
     ///
-    /// - Parameter tries: how often a store is asked that gives no answer.
+    /// - Parameters:
+    ///   - tries: how often a store is asked that gives no answer.
+    ///   - isTriedAgain: this is called with the same entry until it does not throw.
     /// - Throws: what the store throws; after ``StoreError/Code/unreachable`` the record may stand all the same.
-    package func append(_ entry: AuditEntry, tries: Int = 2) async throws(StoreError) -> AuditRecord {
-        var head = try await self.head()
+    package func append(
+        _ entry: AuditEntry,
+        tries: Int = 2,
+        isTriedAgain: Bool = false
+    ) async throws(StoreError) -> AuditRecord {
+        let start: Head
+        if let first = self.unsure.withLock({ $0[entry.id] }) { start = first } else { start = try await self.head() }
+        if isTriedAgain { self.unsure.withLock { $0[entry.id] = start } }
+        let record = try await self.append(entry, behind: start, tries: tries)
+        if isTriedAgain { self.unsure.withLock { $0[entry.id] = nil } }
+        return record
+    }
+
+    private func append(_ entry: AuditEntry, behind start: Head, tries: Int) async throws(StoreError) -> AuditRecord {
+        var head = start
         var (attempts, losses) = (0, 0)
         while true {
             while let item = try await self.item(head.number &+ 1) {

@@ -136,7 +136,7 @@ package final class AuditTrail: Sendable {
     /// - Returns: whether that is in the log. That it was not is said already.
     package func record(keptKill entry: AuditEntry) async -> Bool {
         do throws(StoreError) {
-            _ = try await self.write(entry)
+            _ = try await self.write(entry, isTriedAgain: true)
             return true
         } catch {
             self.logger.debug(
@@ -168,8 +168,12 @@ package final class AuditTrail: Sendable {
         )
     }
 
-    private func write(_ entry: AuditEntry, tries: Int = 2) async throws(StoreError) -> UInt64 {
-        let record = try await self.log.append(entry, tries: tries)
+    private func write(
+        _ entry: AuditEntry,
+        tries: Int = 2,
+        isTriedAgain: Bool = false
+    ) async throws(StoreError) -> UInt64 {
+        let record = try await self.log.append(entry, tries: tries, isTriedAgain: isTriedAgain)
         self.logger.notice(
             "a change was put into the audit log",
             metadata: [

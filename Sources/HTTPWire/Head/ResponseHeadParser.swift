@@ -68,6 +68,8 @@ package struct ResponseHeadParser {
         {
             describedLength = length
         }
+        // What says that it has a body where there is none may send one: it would be the next request's answer.
+        let mayHaveMore = status == 204 && declared != nil && declared != .length(0)
         return ResponseHead(
             bytes: buffer,
             minorVersion: line.minorVersion,
@@ -76,7 +78,8 @@ package struct ResponseHeadParser {
             fields: fields,
             body: body,
             describedLength: describedLength,
-            keepsAlive: body != .untilClose && !connection.close && (line.minorVersion == 1 || connection.keepAlive),
+            keepsAlive: body != .untilClose && !connection.close && !mayHaveMore
+                && (line.minorVersion == 1 || connection.keepAlive),
             switchesToWebSocket: status == 101 && line.minorVersion == 1 && connection.upgrade
                 && WebSocketUpgrade.isTaken(by: fields, in: bytes)
         )

@@ -2,7 +2,7 @@
 /// below the route's prefix, as a path, so that a caller that follows it comes through the gateway again.
 ///
 /// Everything else stays byte for byte: other hosts, other paths, relative targets, and targets with dot segments, which
-/// might lead out of the prefix.
+/// might lead out of the prefix, or with `\` or a tab, which a browser takes for a slash or for nothing.
 package struct AnswerTargets: Sendable {
     /// `http` or `https`, in lower case.
     private let scheme: [UInt8]
@@ -37,7 +37,9 @@ package struct AnswerTargets: Sendable {
 
     /// A list of `<target>; parameters` (RFC 8288 §3), each target mapped. Parameters stay, `anchor` too.
     private func mappedLink(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
-        var mapped: [UInt8]?
+        // Grown in place: a field may name thousands.
+        var mapped: [UInt8] = []
+        var hasMapped = false
         /// Up to where `mapped` says what stands in the field.
         var copied = range.lower
         var position = range.lower
@@ -49,17 +51,23 @@ package struct AnswerTargets: Sendable {
                 let start = position + 1
                 var end = start
                 while end < range.upper, bytes[end] != 0x3E { end += 1 }
-                guard end < range.upper else { return mapped.map { $0 + bytes.copy(copied, range.upper) } }
+                guard end < range.upper else {
+                    position = range.upper
+                    break
+                }
                 if let target = self.mappedTarget(ByteRange(start, end), in: bytes) {
-                    mapped = (mapped ?? []) + bytes.copy(copied, start) + target
+                    mapped += bytes.copy(copied, start)
+                    mapped += target
                     copied = end
+                    hasMapped = true
                 }
                 position = end + 1
             default:
                 position += 1
             }
         }
-        return mapped.map { $0 + bytes.copy(copied, range.upper) }
+        guard hasMapped else { return nil }
+        return mapped + bytes.copy(copied, range.upper)
     }
 
     private func mappedTarget(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
@@ -74,7 +82,8 @@ package struct AnswerTargets: Sendable {
         for index in self.path.indices where bytes[start + index] != self.path[index] { return nil }
         // `//` at the beginning would name another host.
         guard self.prefix.count > 1 || rest == range.upper || bytes[rest] != .slash else { return nil }
-        guard !bytes.hasDotSegment(from: rest, upTo: range.upper) else { return nil }
+        guard !bytes.hasDotSegment(from: rest, upTo: range.upper), !bytes.hasAmbiguity(from: rest, upTo: range.upper)
+        else { return nil }
         return self.prefix + bytes.copy(rest, range.upper)
     }
 
@@ -123,6 +132,16 @@ extension Span<UInt8> {
             position += self[position] == .backslash ? 2 : 1
         }
         return end
+    }
+
+    /// Whether a path that goes on at `start` holds what some readers take for a slash, or leave out.
+    fileprivate func hasAmbiguity(from start: Int, upTo end: Int) -> Bool {
+        var position = start
+        while position < end, self[position] != .question, self[position] != 0x23 {
+            if self[position] == .backslash || self[position] == 0x09 { return true }
+            position += 1
+        }
+        return false
     }
 
     /// Whether a path that goes on at `start` has a segment `.` or `..`, percent-encoded or not.

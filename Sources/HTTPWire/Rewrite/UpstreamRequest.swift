@@ -10,6 +10,8 @@ package struct UpstreamRequest: Sendable {
     private let via: Bool
     /// Name of the injected field in lower case, where it is not `authorization`, which never passes anyway.
     private let injectedName: [UInt8]?
+    /// The same with `-` for each `_`, where it has any: an upstream may take the one for the other.
+    private let injectedTwin: [UInt8]?
     /// Answers are looked at: they must not come compressed.
     private let asksForIdentity: Bool
 
@@ -26,6 +28,8 @@ package struct UpstreamRequest: Sendable {
         let name = Array(injectedName.lowercased().utf8)
         self.asksForIdentity = asksForIdentity
         self.injectedName = name == Array("authorization".utf8) ? nil : name
+        let twin = name.map { $0 == .underscore ? UInt8(ascii: "-") : $0 }
+        self.injectedTwin = twin == name ? nil : twin
     }
 
     /// The head that goes upstream, complete but for what the caller of this adds: the injected line and the empty line.
@@ -99,7 +103,9 @@ package struct UpstreamRequest: Sendable {
 
     private func isInjected(_ field: Field, in bytes: ByteBuffer) -> Bool {
         guard let name = self.injectedName else { return false }
-        return bytes.readableBytesUInt8Span.matches(field.name, lowercase: name)
+        let bytes = bytes.readableBytesUInt8Span
+        if let twin = self.injectedTwin, bytes.matches(field.name, lowercase: twin) { return true }
+        return bytes.matches(field.name, lowercase: name)
     }
 }
 

@@ -64,7 +64,7 @@ extension KillEpochs {
     package mutating func fold(_ entry: KillEntry) {
         let epoch = self.last.next
         switch entry.kind {
-        case .kill: self.raise(entry.scope, at: epoch, holds: true)
+        case .kill: self.raise(entry.scope, at: epoch, holds: true, streams: entry.streams)
         case .removed: self.raise(entry.scope, at: epoch, holds: false)
         case .revive: self.lift(entry.scope, at: epoch)
         case .replaced: self.pass(epoch)

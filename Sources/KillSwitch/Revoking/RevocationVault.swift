@@ -17,7 +17,7 @@ struct RevocationVault: Sendable {
 
     /// Writes down that a token of `record` is to be revoked, under a name that it has whoever finds it.
     func writeDown(_ revocation: RevocationRecord, of record: AccountRecord) async throws(StoreError) {
-        let id = "\(record.grant)-\(record.generation)-\(revocation.kind.rawValue)"
+        let id = Self.id(of: revocation.kind, in: record)
         do throws(StoreError) {
             _ = try await self.records.write(revocation.encoded(), at: .revocation(id), expecting: nil)
         } catch {
@@ -70,8 +70,13 @@ struct RevocationVault: Sendable {
         }
     }
 
-    /// Each token that the kill numbered `epoch` took away, once.
-    func all(of epoch: Epoch) async throws(StoreError) -> [RevocationRecord] {
+    /// Under what a token of `record` is written down, whoever does.
+    static func id(of kind: RevocableToken, in record: AccountRecord) -> String {
+        "\(record.grant)-\(record.generation)-\(kind.rawValue)"
+    }
+
+    /// Each token that the kill numbered `epoch` took away, once, by what it is written down under.
+    func all(of epoch: Epoch) async throws(StoreError) -> [String: RevocationRecord] {
         var found: [String: RevocationRecord] = [:]
         // A token that is settled in the meantime is found in the second list.
         for key in try await self.open() {
@@ -82,7 +87,7 @@ struct RevocationVault: Sendable {
             guard let record = try await self.readIfOpens(key) else { continue }
             found[Self.id(of: key)] = record
         }
-        return Array(found.values)
+        return found
     }
 
     /// A report that leaves out one that does not open is worth more than none.

@@ -11,7 +11,19 @@ extension Revoker {
         _ epochs: KillEpochs
     ) async throws(StoreError) -> KillReport.Tokens {
         var tokens = KillReport.Tokens()
-        for record in try await self.revocations.all(of: epoch) {
+        // First those that have not been written down: each is before it leaves its account, and counts once.
+        var left: Set<String> = []
+        for account in try await self.accounts(in: scope) {
+            guard let record = try await self.recordIfOpens(of: account),
+                epochs.killer(of: record.stamp, of: account, at: record.binding.provider) == epoch
+            else { continue }
+            if record.claim != nil { tokens.inFlight += 1 }
+            if record.tokens?.refreshToken != nil { left.insert(RevocationVault.id(of: .refreshToken, in: record)) }
+            if record.tokens?.accessToken != nil { left.insert(RevocationVault.id(of: .accessToken, in: record)) }
+        }
+        let written = try await self.revocations.all(of: epoch)
+        tokens.waiting = left.subtracting(written.keys).count
+        for record in written.values {
             switch record.outcome {
             case .waiting: tokens.waiting += 1
             case .revoked: tokens.revoked += 1
@@ -20,15 +32,17 @@ extension Revoker {
             case .unreachable: tokens.unreachable += 1
             }
         }
-        for account in try await self.accounts(in: scope) {
-            guard let record = try? await self.accounts.read(account)?.record,
-                epochs.killer(of: record.stamp, of: account, at: record.binding.provider) == epoch
-            else { continue }
-            if record.claim != nil { tokens.inFlight += 1 }
-            if record.tokens?.refreshToken != nil { tokens.waiting += 1 }
-            if record.tokens?.accessToken != nil { tokens.waiting += 1 }
-        }
         return tokens
+    }
+
+    /// Of what does not open nobody can say whether it was killed; the account's own state says that it does not.
+    private func recordIfOpens(of account: AccountID) async throws(StoreError) -> AccountRecord? {
+        do throws(StoreError) {
+            return try await self.accounts.read(account)?.record
+        } catch {
+            guard error.code == .unreadable else { throw error }
+            return nil
+        }
     }
 
     private func accounts(in scope: KillScope) async throws(StoreError) -> [AccountID] {
@@ -40,7 +54,7 @@ extension Revoker {
 
     /// The tokens that the kill numbered `epoch` took away, by account.
     func revocations(of epoch: Epoch) async throws(StoreError) -> [RevocationRecord] {
-        try await self.revocations.all(of: epoch)
+        try await self.revocations.all(of: epoch).values
             .sorted { ($0.account, $0.kind.rawValue) < ($1.account, $1.kind.rawValue) }
     }
 }

@@ -8,15 +8,17 @@ struct Refusal {
     /// It is only searched, never kept.
     let asksToRetry: Bool
 
-    /// `nil` where the answer has no `error` and no `"ok": false`. An `error` that is empty, `null` or `false` is none.
+    /// `nil` where the answer has no `error` and no `"ok": false`. One that is empty, `null`, `false` or 0 is none.
     init?(_ reading: AnswerReader.Reading) {
         guard case .fields(let fields) = reading else { return nil }
         switch fields["error"] {
         case .string(let text) where !text.isEmpty:
             self.code = VerdictReason(text)
-        case .number, .nested, .boolean(true):
+        case .number(let number) where number != 0:
             self.code = nil
-        case .string, .null, .boolean(false), nil:
+        case .nested, .boolean(true):
+            self.code = nil
+        case .string, .number, .null, .boolean(false), nil:
             guard Self.isFalse(fields["ok"]) else { return nil }
             self.code = nil
         }

@@ -12,7 +12,7 @@ extension FormRequest {
     ) -> FormRequest {
         var form = FormEncoding()
         form.add("grant_type", "client_credentials")
-        return Self.mint(form, scopes, parameters, client)
+        return Self.tokenRequest(form, scopes, parameters, client)
     }
 
     /// Signs in with the name and password of the account's owner (RFC 6749 §4.3.2).
@@ -27,7 +27,7 @@ extension FormRequest {
         form.add("grant_type", "password")
         form.add("username", username)
         form.add("password", password)
-        return Self.mint(form, scopes, parameters, client)
+        return Self.tokenRequest(form, scopes, parameters, client)
     }
 
     /// Presents a signed JWT as the grant (RFC 7523 §2.1). A client that proves itself by nothing is not named: whoever
@@ -41,18 +41,6 @@ extension FormRequest {
         var form = FormEncoding()
         form.add("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
         form.add("assertion", assertion)
-        return Self.mint(form, scopes, parameters, client.authentication == .none ? nil : client)
-    }
-
-    private static func mint(
-        _ form: consuming FormEncoding,
-        _ scopes: [String],
-        _ parameters: TokenParameters,
-        _ client: ClientRegistration?
-    ) -> FormRequest {
-        if !scopes.isEmpty { form.add("scope", scopes.joined(separator: " ")) }
-        client?.addCredentials(to: &form)
-        for parameter in parameters.pairs { form.add(parameter.name, parameter.value) }
-        return FormRequest(authorization: client?.authorization, form: form.finish())
+        return Self.tokenRequest(form, scopes, parameters, client.authentication == .none ? nil : client)
     }
 }

@@ -26,10 +26,22 @@ extension FormRequest {
         var form = FormEncoding()
         form.add("grant_type", "refresh_token")
         form.add("refresh_token", refreshToken)
+        return Self.tokenRequest(form, scopes, parameters, client)
+    }
+
+    /// What all requests for tokens end with, behind the grant.
+    ///
+    /// - Parameter client: `nil` names none.
+    static func tokenRequest(
+        _ form: consuming FormEncoding,
+        _ scopes: [String],
+        _ parameters: TokenParameters,
+        _ client: ClientRegistration?
+    ) -> FormRequest {
         if !scopes.isEmpty { form.add("scope", scopes.joined(separator: " ")) }
-        client.addCredentials(to: &form)
+        client?.addCredentials(to: &form)
         for parameter in parameters.pairs { form.add(parameter.name, parameter.value) }
-        return FormRequest(authorization: client.authorization, form: form.finish())
+        return FormRequest(authorization: client?.authorization, form: form.finish())
     }
 
     /// Asks to make a token invalid (RFC 7009 §2.1).

@@ -12,6 +12,7 @@ internal import TokenModel
 /// awaited through a future, which does not know about tasks.
 final class ProviderConnector: Sendable {
     private static let connectTimeout: TimeAmount = .seconds(2)
+    private static let lastLook: TimeAmount = .milliseconds(5)
     private static let connectionsPerHost = 256
 
     private let client: HTTPClient
@@ -127,7 +128,19 @@ extension ProviderConnector {
             let request = try HTTPClient.Request(url: address, method: method, headers: headers, body: body)
             let delegate = AnswerCollector(isEncrypted: request.useTLS)
             collector = delegate
-            try await self.client.execute(request: request, delegate: delegate, deadline: deadline).futureResult.get()
+            let loop = self.client.eventLoopGroup.any()
+            let task = self.client.execute(
+                request: request,
+                delegate: delegate,
+                eventLoop: .delegateAndChannel(on: loop)
+            )
+            let end = loop.scheduleTask(deadline: deadline) {
+                // A process that was stopped past the deadline may have the answer already: the connection's loop looks
+                // once more at what has come before it gives up.
+                _ = loop.scheduleTask(in: Self.lastLook) { task.fail(reason: HTTPClientError.deadlineExceeded) }
+            }
+            defer { end.cancel() }
+            try await task.futureResult.get()
             return delegate.answer().map(Ending.answered) ?? .failed(HTTPClientError.remoteConnectionClosed)
         } catch {
             return collector?.answer().map(Ending.answered) ?? .failed(error)

@@ -12,6 +12,8 @@ package final class Caller: Sendable {
     private let methods: UInt8?
     /// Further methods, as they stand in a request.
     private let otherMethods: [[UInt8]]
+    /// All of them, in lower case: what a field may put in the request's own method's place.
+    private let overriding: [[UInt8]]
     /// As configured, for telling why something was refused.
     private let plan: CallerPlan?
     /// Whose it is: only that table knows whether it may still be let in.
@@ -24,6 +26,7 @@ package final class Caller: Sendable {
         self.routes = nil
         self.methods = nil
         self.otherMethods = []
+        self.overriding = []
         self.plan = nil
     }
 
@@ -43,13 +46,20 @@ package final class Caller: Sendable {
             names.reduce(0) { bits, name in HTTPMethod(name: name).map { bits | 1 << $0.rawValue } ?? bits }
         }
         self.otherMethods = (plan.methods ?? []).filter { HTTPMethod(name: $0) == nil }.map { Array($0.utf8) }
+        self.overriding = (plan.methods ?? []).map { Array($0.lowercased().utf8) }
         self.plan = plan
     }
 
     /// Whether it may use the route at `index` of the table for such a request.
     func may(use index: Int, for request: RequestHead) -> Bool {
         if let routes = self.routes, !routes[index] { return false }
-        return self.mayUseMethod(of: request)
+        return self.mayUseMethod(of: request) && !self.overridesMethod(in: request)
+    }
+
+    /// Whether a tunnel that it opened by the route at `index` of the table may go on; tunnels are opened with GET.
+    func mayTunnel(by index: Int) -> Bool {
+        if let routes = self.routes, !routes[index] { return false }
+        return self.methods.map { $0 & 1 << HTTPMethod.get.rawValue != 0 } ?? true
     }
 
     /// For the operator: what of a request is not allowed, after ``may(use:for:)`` has said no to it.
@@ -57,6 +67,20 @@ package final class Caller: Sendable {
         if self.plan?.routes?.contains(route.name) == false { return "the caller may not use the route" }
         if self.plan?.accounts?.contains(route.account) == false { return "the caller may not use the route's account" }
         return "the caller may not use the method"
+    }
+
+    /// Whether a field asks for a method that it may not use: many an upstream goes by that instead of the request's own.
+    private func overridesMethod(in request: RequestHead) -> Bool {
+        guard self.methods != nil else { return false }
+        let bytes = request.bytes.readableBytesUInt8Span
+        return request.fields.contains { field in
+            guard Self.overrides.contains(where: { bytes.matches(field.name, lowercase: $0) }) else { return false }
+            return !self.overriding.contains { bytes.matches(field.value, lowercase: $0) }
+        }
+    }
+
+    private static let overrides = ["x-http-method-override", "x-http-method", "x-method-override"].map {
+        Array($0.utf8)
     }
 
     private func mayUseMethod(of request: RequestHead) -> Bool {

@@ -1,8 +1,8 @@
 package import HTTPWire
 import NIOCore
 
-/// Who may use the gateway, by what proves it.
-package struct CallerTable: Sendable {
+/// Who may use the gateway, by what proves it. An object, for the same reason as ``Gateway``.
+package final class CallerTable: Sendable {
     /// `nil` where the configuration names no callers.
     private let callers: Callers?
     private let anyone: Caller
@@ -60,8 +60,9 @@ package struct CallerTable: Sendable {
         return caller
     }
 
-    /// Whether whoever has sent a connection's last request may still be there.
-    func stillKnows(_ unverified: UnverifiedCaller) -> Bool {
-        self.callers.map(unverified.isSenderStillKnown) ?? true
+    /// Who has sent a connection's last request, as this table has it; `nil` where it knows nobody by that proof.
+    func sender(of unverified: UnverifiedCaller) -> Caller? {
+        guard let callers = self.callers else { return self.anyone }
+        return unverified.sender(among: callers)
     }
 }

@@ -66,11 +66,13 @@ package struct UnverifiedCaller {
         return caller
     }
 
-    /// Whether what ``sender`` proved itself by is still that caller's: a tunnel sends no request to be asked for it.
-    func isSenderStillKnown(to callers: Callers) -> Bool {
-        guard let name = self.sender?.name else { return false }
-        if let digest = self.senderDigest { return callers[digest]?.name == name }
-        return callers.caller(of: self.certificate, self.peer)?.name == name
+    /// Who ``sender`` is among `callers`, if what it proved itself by is still that caller's: a tunnel sends no request to
+    /// be asked for it.
+    func sender(among callers: Callers) -> Caller? {
+        guard let name = self.sender?.name else { return nil }
+        let caller =
+            self.senderDigest.map { callers[$0] } ?? callers.caller(of: self.certificate, self.peer)
+        return caller?.name == name ? caller : nil
     }
 
     /// Who proved itself on this connection by the very same field, if anyone did.

@@ -306,18 +306,20 @@ extension CallerHandler {
     /// The slot whose token the request under way may still need; a tunnel needs it no more.
     var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
 
-    /// As ``Exchange/fence(_:killed:)``.
-    func fence(_ streams: KillStreams, killed: Set<Int>) -> FencedExchanges {
-        self.exchange?.fence(streams, killed: killed) ?? FencedExchanges()
+    /// As ``Exchange/fence(killed:)``.
+    func fence(killed: Set<Int>) -> FencedExchanges {
+        self.exchange?.fence(killed: killed) ?? FencedExchanges()
     }
 
     /// As ``Exchange/leaseEnded()``.
     func leaseEnded() { self.exchange?.leaseEnded() }
 
-    /// Cuts a tunnel whose caller the configuration does not have any more, or no more by what it proved itself by. What
-    /// else is under way ends as it began, and its caller is asked for again with the next request.
+    /// Cuts a tunnel whose caller the configuration does not have any more, or no more by what it proved itself by, or not
+    /// for the tunnel's route. What else is under way ends as it began, and its caller is asked for again with the next
+    /// request.
     func follow(_ gateway: Gateway) {
-        if self.isTunnelling, let exchange = self.exchange, !gateway.stillKnows(exchange.unverified) { self.closeNow() }
+        guard self.isTunnelling, let exchange = self.exchange, let route = exchange.match?.route else { return }
+        if !gateway.stillServes(exchange.unverified, by: route) { self.closeNow() }
     }
 
     /// Ends what has been waited for too long.

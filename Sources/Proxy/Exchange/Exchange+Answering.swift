@@ -37,7 +37,9 @@ extension Exchange {
         self.note(judgement)
         switch judgement {
         case .pass: self.pass(answer)
-        case .passMarkedReplayed: self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
+        case .passMarkedReplayed:
+            if let token = self.sentToken { self.loop.refusedAgain(token, slot: route.slot) }
+            self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
         case .passAndRefresh:
             self.pass(answer)
             self.loop.refreshInBackground(slot: route.slot, refused: self.sentToken)

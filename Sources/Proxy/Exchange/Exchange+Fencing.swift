@@ -5,12 +5,10 @@ import TokenModel
 extension Exchange {
     /// Does what ``ExchangeMachine/fenced(_:)`` says, in this tick.
     ///
-    /// - Parameters:
-    ///   - streams: what becomes of it if it carries a dead token and its head has left.
-    ///   - killed: slots for whose accounts no token may come.
-    func fence(_ streams: KillStreams, killed: Set<Int>) -> FencedExchanges {
+    /// - Parameter killed: slots for whose accounts no token may come.
+    func fence(killed: Set<Int>) -> FencedExchanges {
         guard let slot = self.match?.route.slot else { return FencedExchanges() }
-        let mayEnd = streams == .drain && self.carriesDead(slot) && self.isHeadOut
+        let mayEnd = self.carriesDead(slot) && self.mayEndWithIt(slot) && self.isHeadOut
         // Looking may have lost its connection.
         let carriesDead = self.carriesDead(slot)
         switch self.machine.fenced(
@@ -54,6 +52,11 @@ extension Exchange {
     private func carriesDead(_ slot: Int) -> Bool {
         guard self.upstream != nil, let origin = self.sentOrigin else { return false }
         return !self.loop.gateway.isLive(origin, slot: slot)
+    }
+
+    /// Each kill that is about its token lets requests under way go on to their end.
+    private func mayEndWithIt(_ slot: Int) -> Bool {
+        self.sentOrigin.map { self.loop.gateway.mayEnd($0, slot: slot) } ?? false
     }
 
     /// The kernel has all of the head.

@@ -13,8 +13,8 @@ extension Exchange {
         guard let match = self.match, self.request?.asksForWebSocket == true, answer.switchesToWebSocket else {
             return self.upstreamInvalid()
         }
-        // Its caller may have been taken out since it asked, when it was no tunnel that could be cut.
-        guard self.loop.gateway.stillKnows(self.unverified) else { return self.abort() }
+        // Its caller, or the route, may have been taken out since it asked, when it was no tunnel that could be cut.
+        guard self.loop.gateway.stillServes(self.unverified, by: match.route) else { return self.abort() }
         guard self.machine.switched() == .tunnel else { return self.abort() }
         if let token = self.sentToken { self.loop.accepted(token, slot: match.route.slot) }
         if self.record?.isReplayed == true { self.record?.replay = .answered }

@@ -196,7 +196,7 @@ extension Exchange {
     func collected() {
         guard let route = self.match?.route else { return self.abort() }
         self.isWeighing = false
-        let hasPass = self.loop.gateway.slots[route.slot].pass != nil
+        let hasPass = self.loop.gateway.slots[route.slot].hasPass
         self.go(self.machine.collected(hasPass: hasPass), on: route)
     }
 

@@ -1,8 +1,9 @@
 import NIOCore
 package import TokenModel
 
-/// One account's current pass on one event loop, with the lines that carry its token, made once per pass.
-package struct PassSlot {
+/// One account's current pass on one event loop, with the lines that carry its token, made once per pass. An object, for
+/// the same reason as ``Gateway``.
+package final class PassSlot {
     package let account: AccountID
     private var injections: [Injection]
     package private(set) var pass: Pass?
@@ -13,6 +14,8 @@ package struct PassSlot {
     private var providers: [ProviderID] = []
     private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
+    /// The pass is there, good or not.
+    package var hasPass: Bool { self.token != nil }
     /// A request has carried this pass's token.
     package private(set) var isUsed = false
     /// An upstream has taken this pass's token.
@@ -23,7 +26,7 @@ package struct PassSlot {
         self.injections = injections
     }
 
-    mutating func install(_ pass: Pass) {
+    func install(_ pass: Pass) {
         // Only for a pass that says something new: a doubled event must not make lines again.
         guard self.pass != pass else { return }
         self.pass = pass
@@ -35,33 +38,33 @@ package struct PassSlot {
         self.lines = self.injections.map { $0.line(for: pass) }
     }
 
-    private mutating func place(of provider: ProviderID) -> Int {
+    private func place(of provider: ProviderID) -> Int {
         if let place = self.providers.firstIndex(of: provider) { return place }
         self.providers.append(provider)
         return self.providers.count - 1
     }
 
     /// Prepares lines for `injections`, which begin with those there are.
-    mutating func prepare(_ injections: [Injection]) {
+    func prepare(_ injections: [Injection]) {
         guard injections.count > self.injections.count else { return }
         if let pass { self.lines += injections.dropFirst(self.injections.count).map { $0.line(for: pass) } }
         self.injections = injections
     }
 
     /// - Returns: whether that is news.
-    mutating func use() -> Bool {
+    func use() -> Bool {
         defer { self.isUsed = true }
         return !self.isUsed
     }
 
     /// - Returns: whether that is news.
-    mutating func prove(_ token: TokenMark) -> Bool {
+    func prove(_ token: TokenMark) -> Bool {
         guard !self.isProven, self.token == token else { return false }
         self.isProven = true
         return true
     }
 
-    mutating func clear() {
+    func clear() {
         self.pass = nil
         self.token = nil
         self.lines = []
@@ -89,6 +92,11 @@ package struct PassSlot {
     /// Judges a token that was in this slot.
     func verdict(on origin: TokenOrigin, by epochs: KillEpochs) -> KillEpochs.Verdict {
         epochs.verdict(on: origin.stamp, of: self.account, at: self.providers[origin.provider])
+    }
+
+    /// Whether a request under way with a token that was in this slot may go on to its end, where that is dead.
+    func mayEnd(with origin: TokenOrigin, by epochs: KillEpochs) -> Bool {
+        epochs.mayEnd(with: origin.stamp, of: self.account, at: self.providers[origin.provider])
     }
 }
 

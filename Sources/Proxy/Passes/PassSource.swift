@@ -15,4 +15,8 @@ package protocol PassSource: Sendable {
     /// An upstream took the token: a later refusal of it means its end, not an upstream that refuses everything. Told
     /// once per token set and event loop.
     func accepted(_ token: TokenMark, of account: AccountID)
+
+    /// An upstream refused the token with which a request was sent again after a 401. Told with each such answer; comes
+    /// back at once.
+    func refusedAgain(_ token: TokenMark, of account: AccountID)
 }

@@ -2,13 +2,14 @@ package import HTTPWire
 import NIOCore
 package import TokenModel
 
-/// All routes in the order they are tried: those with a host first, then by longest path.
+/// All routes in the order they are tried: those with a host first, then by longest path. An object, for the same reason as
+/// ``Gateway``.
 ///
 /// A table that follows another, when the configuration is read again, gives every account, upstream and route name the
 /// place that it had there. So a request that was matched by the older table goes on with that one's route to its end,
 /// and what stands at a place means the same to both. Places that nothing uses any more stay empty; a name that comes
 /// back finds its own again.
-package struct RouteTable: Sendable {
+package final class RouteTable: Sendable {
     /// The routes of plans, each plan's together: of one whose account requests choose there is one for each account.
     package let routes: [Route]
     /// Where each plan's routes stand.
@@ -52,6 +53,13 @@ package struct RouteTable: Sendable {
     var poolsInUse: [Bool] {
         let used = Set(self.routes.map(\.pool))
         return self.pools.indices.map { used.contains($0) }
+    }
+
+    /// Where the route stands that has the name, account and upstream of `route`, which may be an older table's.
+    func index(of route: Route) -> Int? {
+        self.routes.firstIndex {
+            $0.number == route.number && $0.slot == route.slot && $0.plan.upstream == route.plan.upstream
+        }
     }
 
     /// What ``match(_:for:)`` found.

@@ -20,7 +20,7 @@ final class GatewayLoop {
     private let passRequests: AsyncStream<PassRequest>.Continuation
     let limits: SharedLimits
 
-    private(set) var gateway: Gateway
+    let gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
     private(set) var tick = Tick.start
     /// Where heads are written. Most are with the kernel when the next tick begins, whose heads take their memory.
@@ -74,6 +74,9 @@ final class GatewayLoop {
         if self.gateway.isLeaseOver { self.severUnsent() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
+        // Another loop may need what this one has to spare.
+        while self.limits.upstreams.isOver, self.closeIdlest() {}
+        if self.limits.upstreams.isOver { self.dropUnwanted() }
         self.gateway.clearUnused { Set(self.callers.compactMap(\.slotInUse)) }
         self.meter.handOn()
     }
@@ -106,10 +109,22 @@ final class GatewayLoop {
     /// Requests under way now; a tunnel is one.
     var requestCount: Int { self.callers.count { $0.isBusy } }
 
-    /// Makes room for an upstream connection: the one that nobody has used for the longest goes.
-    func closeIdlest() {
+    /// Makes room for an upstream connection: the one that nobody has used for the longest goes; or, where all are in use,
+    /// those that are being made and nobody waits for any more.
+    func makeRoom() {
+        if !self.closeIdlest() { self.dropUnwanted() }
+    }
+
+    /// - Returns: whether there was one.
+    private func closeIdlest() -> Bool {
         let idlest = self.pools.lazy.compactMap(\.idlest)
-        idlest.max { self.tick.duration(since: $0.idleSince) < self.tick.duration(since: $1.idleSince) }?.close()
+            .max { self.tick.duration(since: $0.idleSince) < self.tick.duration(since: $1.idleSince) }
+        idlest?.close()
+        return idlest != nil
+    }
+
+    private func dropUnwanted() {
+        for pool in self.pools { pool.dropUnwanted() }
     }
 
     /// What was counted here so far, and the connections there are now.
@@ -136,6 +151,14 @@ extension GatewayLoop {
         self.meter.follow(routes: running.table.names, log: running.accessLog)
         // One that is cut leaves the list.
         for caller in Array(self.callers) { caller.follow(self.gateway) }
+    }
+}
+
+extension GatewayLoop {
+    /// Upstreams are asked for other certificates, or shown another, from now on: connections made before serve no
+    /// further request.
+    func renew(_ upstreams: Set<UpstreamTLS>) {
+        for pool in self.pools where pool.isSecured(byAnyOf: upstreams) { pool.renew() }
     }
 }
 
@@ -186,6 +209,11 @@ extension GatewayLoop {
         self.passes.accepted(token, of: self.gateway.slots[slot].account)
     }
 
+    /// An upstream refused the token of a request that was sent again after a 401.
+    func refusedAgain(_ token: TokenMark, slot: Int) {
+        self.passes.refusedAgain(token, of: self.gateway.slots[slot].account)
+    }
+
     /// Has a dead token replaced although nobody waits for it.
     func refreshInBackground(slot: Int, refused: TokenMark?) {
         guard let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) == refused else { return }
@@ -225,12 +253,8 @@ extension GatewayLoop {
 // MARK: - The kill switch
 
 extension GatewayLoop {
-    /// As ``ProxyServer/fence(_:_:providers:)`` says, here and in this tick.
-    func fence(
-        _ epochs: KillEpochs,
-        _ streams: KillStreams,
-        providers: [AccountID: ProviderID]
-    ) -> FencedExchanges {
+    /// As ``ProxyServer/fence(_:providers:)`` says, here and in this tick.
+    func fence(_ epochs: KillEpochs, providers: [AccountID: ProviderID]) -> FencedExchanges {
         // First of all: what is answered or closed below makes room for others, whose heads may go at once.
         self.gateway.fence(epochs)
         let killed = Set(
@@ -242,7 +266,7 @@ extension GatewayLoop {
         self.waiting.forget { killed.contains($0.slot) }
         var fenced = FencedExchanges()
         // One that is ended may close its connection, which changes the list.
-        for caller in Array(self.callers) { fenced += caller.fence(streams, killed: killed) }
+        for caller in Array(self.callers) { fenced += caller.fence(killed: killed) }
         for pool in self.pools { pool.severUnsent() }
         return fenced
     }

@@ -9,24 +9,23 @@ extension ProxyServer {
     ///
     /// On each loop, within one tick: dead passes leave their slots, and none is put there from then on, whoever
     /// announces it. Requests that wait for an account that is killed are answered so. Of those that carry a dead token,
-    /// the ones whose head the kernel does not have are closed without it, and the others as `streams` says: cut on both
-    /// sides, so that no half answer looks whole, or left to end. A caller that has got nothing of an answer is answered
-    /// `killed`.
+    /// the ones whose head the kernel does not have are closed without it, and the others are cut on both sides, so that no
+    /// half answer looks whole, or left to end where ``KillEpochs/mayEnd(with:of:at:)`` says so. A caller that has got
+    /// nothing of an answer is answered `killed`.
     ///
-    /// Calling it again does no harm: with ``KillStreams/abort`` it closes what was left to drain.
+    /// Calling it again does no harm.
     ///
     /// - Parameter providers: whose tokens each account is configured for, to tell whether those that wait wait in vain.
     ///   Of an account that is not there, its last pass tells.
     package func fence(
         _ epochs: KillEpochs,
-        _ streams: KillStreams,
         providers: [AccountID: ProviderID] = [:]
     ) async -> FencedExchanges {
         var answers: [EventLoopFuture<FencedExchanges>] = []
         self.ifLoopsRun {
             self.running.withLock { $0.passes.fence(epochs) }
             answers = self.loops.map { loop in
-                loop.eventLoop.submit { loop.value.fence(epochs, streams, providers: providers) }
+                loop.eventLoop.submit { loop.value.fence(epochs, providers: providers) }
             }
         }
         var fenced = FencedExchanges()

@@ -227,6 +227,9 @@ package final class ProxyServer: Sendable {
         !self.isShuttingDown.load(ordering: .relaxed) && self.listeners.withLock { !$0.isEmpty }
     }
 
+    /// No more connections are taken, and the gateway ends when its last requests have.
+    package var isStopping: Bool { self.isShuttingDown.load(ordering: .relaxed) }
+
     /// Requests that wait for passes now.
     package var waiterCount: Int { self.limits.waiters.taken }
 

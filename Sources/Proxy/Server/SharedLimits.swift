@@ -7,7 +7,8 @@ final class SharedLimits: Sendable {
     let connections: SharedLimit
     let addresses: AddressLimit
     let turnedAway = SharedLimit(SharedLimits.turnedAway)
-    /// Upstream connections, with those that are being made. A request is never refused one for this: it is idle ones that go.
+    /// Sockets to upstreams, with those that are only tried. A request is never refused one for this: it is idle ones that
+    /// go, and those that nobody waits for any more.
     let upstreams: SharedLimit
     /// Requests that wait for passes.
     let waiters: SharedLimit

@@ -43,6 +43,7 @@ struct UnixSocketFile: Sendable {
         guard Self.lock(directory) else {
             throw Self.unavailable(path, "another process holds its directory, perhaps to listen there; try again")
         }
+        defer { _ = flock(directory, LOCK_UN) }
         if replacing {
             try Self.checkReplaceable(path)
         } else {
@@ -82,10 +83,12 @@ struct UnixSocketFile: Sendable {
         let directory = unsafe open(Self.parent(of: self.path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { if directory >= 0 { close(directory) } }
         guard directory >= 0, Self.lock(directory) else { return }
+        defer { _ = flock(directory, LOCK_UN) }
         if Self.identity(of: self.path) == self.identity { change() }
     }
 
-    /// Waits for others that bind sockets of their own there, which takes them no time, but not for ever.
+    /// Waits for others that bind sockets of their own there, which takes them no time, but not for ever. It is to be
+    /// unlocked, not only closed: a process that is just being started has the directory open too.
     private static func lock(_ directory: CInt) -> Bool {
         for _ in 0..<100 {
             if flock(directory, LOCK_EX | LOCK_NB) == 0 { return true }

@@ -23,14 +23,17 @@ package struct UpstreamDialer: Sendable {
         self.lookups = lookups
     }
 
+    /// Hears of each connection that is tried, before it is; what it throws ends that try.
+    package typealias Attempt = @Sendable (any Channel) throws -> Void
+
     /// - Returns: a connection that bytes of a request may be written to.
-    package func dial() -> EventLoopFuture<any Channel> {
+    package func dial(_ attempt: @escaping Attempt = { _ in }) -> EventLoopFuture<any Channel> {
         let deadline = NIODeadline.now() + TimeAmount(self.origin.connectTimeout)
         if let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port) {
-            return self.secured(self.bootstrap(until: deadline).connect(to: address), until: deadline)
+            return self.secured(self.bootstrap(until: deadline, attempt).connect(to: address), until: deadline)
         }
         let resolver = NameResolver(self.lookups, on: self.eventLoop)
-        let connected = self.connect(resolver, until: deadline)
+        let connected = self.connect(resolver, until: deadline, attempt)
         guard self.origin.tls != nil else { return connected }
         return connected.flatMap { channel in
             // Of a connection that is gone already nobody can say what is left to try.
@@ -39,7 +42,7 @@ package struct UpstreamDialer: Sendable {
             }
             return Self.shakeHands(channel, until: deadline).flatMapError { error in
                 resolver.addresses.flatMap { addresses in
-                    self.dial(addresses.filter { $0 != address }, after: error, until: deadline)
+                    self.dial(addresses.filter { $0 != address }, after: error, until: deadline, attempt)
                 }
             }
         }
@@ -51,18 +54,19 @@ package struct UpstreamDialer: Sendable {
     private func dial(
         _ addresses: [SocketAddress],
         after error: any Error,
-        until deadline: NIODeadline
+        until deadline: NIODeadline,
+        _ attempt: @escaping Attempt
     ) -> EventLoopFuture<any Channel> {
         guard !addresses.isEmpty, NIODeadline.now() < deadline else {
             return self.eventLoop.makeFailedFuture(error)
         }
         let known = KnownAddresses(addresses: addresses, eventLoop: self.eventLoop)
-        return self.connect(known, until: deadline)
+        return self.connect(known, until: deadline, attempt)
             .flatMapErrorThrowing { _ -> any Channel in throw error }
             .flatMap { channel in
                 guard let address = channel.remoteAddress else { return self.eventLoop.makeFailedFuture(error) }
                 return Self.shakeHands(channel, until: deadline).flatMapError { _ in
-                    self.dial(addresses.filter { $0 != address }, after: error, until: deadline)
+                    self.dial(addresses.filter { $0 != address }, after: error, until: deadline, attempt)
                 }
             }
     }
@@ -91,7 +95,7 @@ package struct UpstreamDialer: Sendable {
         }
     }
 
-    private func bootstrap(until deadline: NIODeadline) -> ClientBootstrap {
+    private func bootstrap(until deadline: NIODeadline, _ attempt: @escaping Attempt) -> ClientBootstrap {
         let origin = self.origin
         return ClientBootstrap(group: self.eventLoop)
             .connectTimeout(deadline - NIODeadline.now())
@@ -101,6 +105,7 @@ package struct UpstreamDialer: Sendable {
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try attempt(channel)
                     let pipeline = channel.pipeline.syncOperations
                     if let tls = origin.tls {
                         try pipeline.addHandler(tls.handler(for: origin.host))
@@ -113,9 +118,13 @@ package struct UpstreamDialer: Sendable {
 
     private func connect(
         _ resolver: any Resolver & Sendable,
-        until deadline: NIODeadline
+        until deadline: NIODeadline,
+        _ attempt: @escaping Attempt
     ) -> EventLoopFuture<any Channel> {
-        self.bootstrap(until: deadline).resolver(resolver).connect(host: self.origin.host, port: self.origin.port)
+        self.bootstrap(until: deadline, attempt).resolver(resolver).connect(
+            host: self.origin.host,
+            port: self.origin.port
+        )
     }
 }
 

@@ -42,6 +42,9 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private var isOutputEnded = false
     /// It has been idle: the upstream may have closed it just now.
     private(set) var isReused = false
+    /// Of its pool's certificates, when it was being made.
+    private(set) var edition = 0
+    private var socket: CountedSocket?
     /// The sweep's tick at which it became idle.
     private(set) var idleSince = Tick.start
     /// Something of the request that is out has gone to the kernel, or would have if that had taken it.
@@ -93,6 +96,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     private func ended(cleanly: Bool) {
         guard self.isOpen else { return }
+        self.socket?.leave()
         let isHeld = if case .held = self.state { true } else { false }
         let staysHeld = isHeld && self.reader.isWhole(isEnded: cleanly)
         self.state = staysHeld ? .heldLast : .closed
@@ -112,6 +116,11 @@ final class UpstreamHandler: ChannelDuplexHandler {
         guard self.exchange != nil else {
             // An answer nobody asked for.
             return self.close()
+        }
+        if case .answering = self.state, !self.hasFlushed {
+            // Nor this: the request has not left yet. It was on its way behind the last answer, and is nobody's now.
+            self.ended(cleanly: false)
+            return context.close(promise: nil)
         }
         let bytes = self.unwrapInboundIn(data)
         if case .tunnelling = self.state {
@@ -273,6 +282,7 @@ extension UpstreamHandler {
     }
 
     private func end(by context: ChannelHandlerContext?) {
+        self.socket?.leave()
         self.exchange = nil
         self.outbox.clear()
         self.leave()
@@ -365,8 +375,10 @@ extension UpstreamHandler {
     }
 
     /// It is connected, and counts from now on.
-    func join(_ pool: UpstreamPool) {
+    func join(_ pool: UpstreamPool, by dial: UpstreamDial) {
         self.pool = pool
+        self.edition = dial.edition
+        self.socket = (self.context?.channel).flatMap(dial.socket)
         try? self.context?.channel.syncOptions?.setOption(.recvAllocator, value: pool.readBuffers)
     }
 }

@@ -13,9 +13,7 @@ final class UpstreamPool {
     private unowned let loop: GatewayLoop
     private var idle: [UpstreamHandler] = []
     /// Connections that have joined and are not gone, and those being dialled.
-    private(set) var count = 0 {
-        didSet { self.loop.limits.upstreams.take(self.count - oldValue) }
-    }
+    private(set) var count = 0
     /// Each caller's connection has one request at most, so that the limit on those is also one on this; those who left
     /// are gone with the next sweep.
     private var waiting = CircularBuffer<Place>()
@@ -24,13 +22,16 @@ final class UpstreamPool {
     /// When the last answer came, if it was one of HTTP/1.0.
     private var sawHTTP10: Tick?
     private var expectations = Expectations()
+    private var dials: [UpstreamDial] = []
+    /// Of certificates: a connection of an older one is not used again.
+    private var edition = 0
     /// A route goes here. Where none does any more, connections end as soon as they are free.
     var isInUse = true {
         didSet { if !self.isInUse { self.closeIdle() } }
     }
 
     /// A request's place in the queue.
-    private struct Place {
+    struct Place {
         let exchange: Exchange
         let serial: UInt64
 
@@ -108,25 +109,41 @@ final class UpstreamPool {
 
     private func dial(for place: Place) {
         self.count += 1
-        // Idle connections are a convenience; a request is never refused for their sake.
-        if self.loop.limits.upstreams.isOver { self.loop.closeIdlest() }
         place.exchange.dialling()
-        let bound = NIOLoopBound((pool: self, place: place), eventLoop: self.loop.eventLoop)
-        self.dialer.dial().assumeIsolated()
+        let dial = UpstreamDial(for: place, edition: self.edition, counting: self.loop.limits.upstreams)
+        self.dials.append(dial)
+        let bound = NIOLoopBound((pool: self, dial: dial), eventLoop: self.loop.eventLoop)
+        let dialled = self.dialer.dial { channel in
+            let (pool, dial) = bound.value
+            // Idle connections are a convenience; a request is never refused for their sake.
+            if !dial.isGivenUp, pool.loop.limits.upstreams.isFull { pool.loop.makeRoom() }
+            // It may have been in the way itself.
+            if dial.isGivenUp { throw CancellationError() }
+            dial.begin(channel)
+        }
+        dialled.assumeIsolated()
             .whenComplete { result in
-                let (pool, place) = bound.value
+                let (pool, dial) = bound.value
+                pool.dials.removeAll { $0 === dial }
                 switch result.flatMap({ channel in
                     Result { try channel.pipeline.syncOperations.handler(type: UpstreamHandler.self) }
                 }) {
-                case .success(let upstream) where upstream.isOpen: pool.dialled(upstream, for: place)
-                case .success: pool.dialFailed(ChannelError.eof, for: place)
-                case .failure(let error): pool.dialFailed(error, for: place)
+                case .success(let upstream) where upstream.isOpen: pool.dialled(upstream, by: dial)
+                case .success: pool.dialFailed(ChannelError.eof, dial)
+                case .failure(let error): pool.dialFailed(error, dial)
                 }
             }
     }
 
-    private func dialled(_ upstream: UpstreamHandler, for place: Place) {
-        upstream.join(self)
+    private func dialled(_ upstream: UpstreamHandler, by dial: UpstreamDial) {
+        let place = dial.place
+        guard dial.edition == self.edition else {
+            upstream.close()
+            dial.giveUp()
+            self.count -= 1
+            return place.isLeft ? self.serveWaiting() : self.dial(for: place)
+        }
+        upstream.join(self, by: dial)
         if !place.isLeft, place.exchange.connected(upstream) {
             place.exchange.flush()
         } else {
@@ -134,16 +151,21 @@ final class UpstreamPool {
         }
     }
 
-    private func dialFailed(_ error: any Error, for place: Place) {
+    private func dialFailed(_ error: any Error, _ dial: UpstreamDial) {
+        dial.giveUp()
         self.count -= 1
+        let place = dial.place
         // What nobody uses is what the next one may need.
-        if error.isExhaustion { self.loop.closeIdlest() }
+        if error.isExhaustion { self.loop.makeRoom() }
         if !place.isLeft { place.exchange.connectFailed(GatewayError(dialling: error)) }
         self.serveWaiting()
     }
 
     /// A connection is free: the longest waiting exchange gets it, or it becomes idle.
     func released(_ upstream: UpstreamHandler) {
+        if upstream.edition != self.edition { return upstream.close() }
+        // Its end, or something unasked, may stand right behind the answer that was just read.
+        if self.waiting.contains(where: { !$0.isLeft }), upstream.isStale { return upstream.close() }
         while let place = self.waiting.popFirst() {
             guard !place.isLeft else { continue }
             let isTaken = place.exchange.connected(upstream)
@@ -180,8 +202,20 @@ final class UpstreamPool {
             let limit = min(Self.idleTimeout, upstream.idleTime ?? Self.idleTimeout)
             if self.tick.duration(since: upstream.idleSince) > limit { upstream.close() }
         }
-        // Another loop may need what this one has to spare.
-        while self.loop.limits.upstreams.isOver, let idlest = self.idle.first { idlest.close() }
+    }
+
+    /// Gives up connections that are being made and that nobody waits for any more. As a rule they are made, since whoever
+    /// left may come back.
+    func dropUnwanted() {
+        for dial in self.dials where dial.place.isLeft && !dial.isGivenUp { dial.giveUp() }
+    }
+
+    func isSecured(byAnyOf upstreams: Set<UpstreamTLS>) -> Bool { self.origin.tls.map(upstreams.contains) ?? false }
+
+    /// Connections made until now serve no further request.
+    func renew() {
+        self.edition += 1
+        self.closeIdle()
     }
 
     /// Of the connections that are idle, the one that has been so for the longest.

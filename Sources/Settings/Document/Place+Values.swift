@@ -1,3 +1,5 @@
+internal import TokenModel
+
 extension Place {
     /// Text as it is written, whatever YAML would make of it: `client_id: 0123` keeps its four digits.
     func text(_ kind: String = "text", allowingEmpty: Bool = false) -> String? {

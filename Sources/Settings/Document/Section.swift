@@ -1,3 +1,5 @@
+internal import TokenModel
+
 /// A mapping whose keys are known beforehand.
 struct Section<Key: Vocabulary> {
     private let members: [Key: Place]

@@ -14,10 +14,9 @@ extension GatewaySettings {
         let listeners =
             section.read(.listeners) { ListenerSettings.list($0, hasCallers: section.has(.callers)) } ?? [.standard]
 
-        // References are checked against the names that stand in the file, whatever is wrong with what they name. A
-        // missing or misshapen mapping has its own fault, and then no reference into it is judged.
-        let providers = section.require(.providers) { $0.members() }
-        let accounts = section.require(.accounts) { $0.members() }
+        // References are checked against the names that stand in the file, whatever is wrong with what they name.
+        let providers = section.requireMembers(.providers)
+        let accounts = section.requireMembers(.accounts)
         let accountSettings = accounts?.compactMap { account in
             AccountSettings(account.name, account.place, providers: providers?.map(\.name))
         }
@@ -71,6 +70,16 @@ extension GatewaySettings {
 }
 
 extension Section<RootKey> {
+    /// The members of a mapping that must be there, for those who refer to them.
+    ///
+    /// - Returns: none where the file has no such key: whoever refers to one is wrong too, and is told so at once.
+    ///   `nil` where the key is misspelt or its value is no mapping: that has its own fault, and no reference into it
+    ///   is judged.
+    fileprivate func requireMembers(_ key: RootKey) -> [Place.Member]? {
+        let members = self.require(key) { $0.members() }
+        return self.has(key) ? members : []
+    }
+
     /// The directory for what the gateway writes; empty where nothing says it.
     func stateDirectory(_ surroundings: Surroundings) -> String {
         if let place = self[.stateDirectory] {

@@ -55,7 +55,7 @@ extension AccountDesk {
         if self.usedMark != self.sight?.mark {
             let lifetime = record?.tokens?.refreshLifetime ?? Self.longestRestUnused * 20
             pause = max(pause, min(lifetime / 20, Self.longestRestUnused))
-        } else if record?.claim == nil {
+        } else if record?.claim == nil || result != .settled {
             let lifetime = record?.tokens?.lifetime ?? .zero
             pause = max(pause, min(lifetime / 20, Self.longestRest))
         }

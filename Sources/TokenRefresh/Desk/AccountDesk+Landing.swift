@@ -31,6 +31,7 @@ extension AccountDesk {
             // A refresh that was to settle a doubt about the stored times has failed.
             if let freshness = self.sight?.freshness { self.sight?.freshness = freshness.believed }
         }
+        self.keepUnwritten(of: outcome, now: now)
         var landing = Landing(event: self.announcement(now: now))
         for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
             let result = self.result(of: waiting, after: outcome.result, wasForced: wasForced, now: now)

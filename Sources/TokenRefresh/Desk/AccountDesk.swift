@@ -48,6 +48,8 @@ package struct AccountDesk<Waiter> {
     var usedMark: TokenMark?
     /// Drawn for one token set.
     var jitter: (of: TokenMark, value: Double)?
+    /// Why the last flight brought no tokens, in this version of the record, which does not say so.
+    var unwritten: (error: PassError, version: Version, until: BootInstant)?
     /// No refresh in the background before this: the last one left the token set as it was.
     var restsUntil = BootInstant.distantPast
 
@@ -72,6 +74,7 @@ package struct AccountDesk<Waiter> {
         self.binding = binding
         self.mints = mints
         self.restsUntil = .distantPast
+        self.unwritten = nil
         self.failedAt = nil
         self.isInOutage = false
         self.sight?.endPause(mints: mints, now: now)
@@ -155,6 +158,11 @@ package struct AccountDesk<Waiter> {
     package mutating func accepted(_ generation: Generation) {
         guard let mark = self.sight?.mark, mark.generation == generation else { return }
         self.refusals.proves(mark)
+    }
+
+    /// An upstream refused the token with which a request was sent again after a 401.
+    package mutating func refusedAgain(_ mark: TokenMark, now: BootInstant) {
+        self.refusals.refusedAgain(mark, now: now)
     }
 
     /// When ``expire(after:now:)`` is due next; `nil` ends the watch over deadlines, since nobody waits.

@@ -2,8 +2,8 @@ package import TokenModel
 
 /// Decides which 401s lead to a refresh: an upstream that says 401 to everything must not rotate a grant for ever.
 ///
-/// A 401 refreshes the token set it was about. Where the first answer to what that brought is a 401 again, no 401
-/// refreshes this account for 60 s. A token set that some upstream took is *proven*: a later 401 means it has died.
+/// A 401 refreshes the token set it was about. Where the first answer to what that brought, or to what another replica has
+/// put in its place, is a 401 again, no 401 refreshes this account for 60 s. A token set that some upstream took is *proven*: a later 401 means it has died.
 package struct Refusals: Equatable, Sendable {
     private var brought: (mark: TokenMark, at: BootInstant)?
     private var proven: TokenMark?
@@ -17,13 +17,19 @@ package struct Refusals: Equatable, Sendable {
     /// Whether a 401 to `mark`, the current token set, is to refresh it. A "no" starts, or is within, the quiet time.
     package mutating func mayRefresh(_ mark: TokenMark, now: BootInstant) -> Bool {
         guard now >= self.quietUntil else { return false }
-        if let brought = self.brought, brought.mark == mark, self.proven != mark,
-            brought.at.duration(to: now) < Self.quietTime
+        // Where it is another than was brought, another replica has replaced that, perhaps for a 401 too.
+        if let brought, self.proven != brought.mark, self.proven != mark, brought.at.duration(to: now) < Self.quietTime
         {
             self.quietUntil = now.advanced(by: Self.quietTime)
-            return false
         }
-        return true
+        return now >= self.quietUntil
+    }
+
+    /// A request met a 401 with `mark`, which it had been given as the answer to a 401: refreshing is of no use. Another
+    /// replica may have put yet another token set in its place by now.
+    package mutating func refusedAgain(_ mark: TokenMark, now: BootInstant) {
+        guard self.brought?.mark == mark, self.proven != mark else { return }
+        self.quietUntil = now.advanced(by: Self.quietTime)
     }
 
     /// `mark` was handed to somebody as the answer to a 401.

@@ -38,6 +38,9 @@ extension RefreshEngine {
 
     private static let mostReadsAtOnce = 16
 
+    /// The accounts of the configuration, by name. Nobody is asked.
+    package var configuredAccounts: [AccountID] { self.state.withLock { $0.plans }.keys.sorted() }
+
     /// Whether there is an account of that name here or in the store, or the store does not say.
     package func mayKnow(_ account: AccountID) async -> Bool {
         if self.isConfigured(account) { return true }

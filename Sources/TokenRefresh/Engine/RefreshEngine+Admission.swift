@@ -36,6 +36,13 @@ extension RefreshEngine {
         }
     }
 
+    /// Why nothing is sent yet, where the record, as it was read, does not say so; an operator's wish goes before it.
+    func unwrittenObstacle(to plan: AccountPlan, _ demand: Demand, _ entry: AccountVault.Entry?) -> PassError? {
+        guard !demand.isForced else { return nil }
+        let now = self.timepiece.now.boot
+        return self.state.withLock { $0.desks[plan.account]?.unwrittenObstacle(in: entry?.version, now: now) }
+    }
+
     private func queue(_ plan: AccountPlan, _ demand: Demand) -> ProviderGate.Place {
         let now = self.timepiece.now.boot
         let (place, isCrowded): (ProviderGate.Place, Bool?) = self.state.withLock { state in
@@ -131,6 +138,9 @@ extension RefreshEngine {
 }
 
 extension FlightOutcome {
+    /// What it says about whether the provider takes the client.
+    var clientLesson: ProviderHold.Lesson { self.lesson == .nothing && self.uses > 0 ? .silence : self.lesson }
+
     /// What it says about whether the provider can be asked at all.
     var answer: ProviderBreaker.Lesson {
         if self.lesson != .nothing { return .answered }

@@ -41,6 +41,7 @@ extension RefreshEngine {
             case .admit:
                 // Before, since whoever is admitted counts; and again, since that may have taken its time.
                 var (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
+                if refusal == nil { refusal = self.unwrittenObstacle(to: plan, demand, flight.sight?.entry) }
                 if refusal == nil { refusal = await self.admit(plan, demand, as: &ticket) }
                 if refusal == nil { (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan) }
                 action = flight.didAdmit(refusal, under: epochs, now: self.timepiece.now)
@@ -135,13 +136,18 @@ extension RefreshEngine {
         let moment = self.timepiece.now
         let now = moment.boot
         let (landing, start, changes, events, isSpoiled, isOver) = self.state.withLock { state in
-            var changes = ProviderGate.Changes()
-            // What an endpoint of before answered says nothing of the one that is asked now.
-            if state.obsolescence(of: plan) == nil {
-                changes =
-                    state.gates[plan.provider]?
-                    .learned(outcome.lesson, outcome.answer, by: ticket, of: plan.account, now: now) ?? changes
-            }
+            // What an endpoint of before answered says nothing of the one that is asked now; a kill says nothing
+            // against an answer. Either way a probe's place is given back.
+            let counts = state.asks(like: plan)
+            let changes =
+                state.gates[plan.provider]?
+                .learned(
+                    counts ? outcome.clientLesson : .nothing,
+                    counts ? outcome.answer : .nothing,
+                    by: ticket,
+                    of: plan.account,
+                    now: now
+                ) ?? ProviderGate.Changes()
             let obstacle: PassError? =
                 if state.stopping > .no {
                     .stopping(plan.account)

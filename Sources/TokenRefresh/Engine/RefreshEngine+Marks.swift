@@ -14,6 +14,13 @@ extension RefreshEngine {
         if self.isCurrentGrant(mark, of: account) { self.accepted(mark.generation, for: account) }
     }
 
+    /// Tells that an upstream refused the token set with which a request was sent again after a 401: where it refuses
+    /// everything, refreshing is of no use.
+    package func refusedAgain(_ mark: TokenMark, for account: AccountID) {
+        let now = self.timepiece.now.boot
+        self.state.withLock { $0.desks[account]?.refusedAgain(mark, now: now) }
+    }
+
     /// Tells that a request has carried an access token: an account that is used is refreshed before its token ends.
     /// Cheap; once per token set is enough.
     package func used(_ mark: TokenMark, of account: AccountID) {

@@ -28,4 +28,9 @@ extension RefreshEngine.State {
         }
         return plan.asks(like: current) ? nil : .reconfigured(plan.account)
     }
+
+    /// Whether the configuration still asks as `plan` does. A kill changes nothing in that.
+    func asks(like plan: AccountPlan) -> Bool {
+        self.plans[plan.account].map { plan.asks(like: $0) } ?? false
+    }
 }

@@ -41,18 +41,15 @@ extension Flight {
         guard let entry = sight.entry, let claim = entry.record.claim else {
             return self.claimOrAsk(sight.entry, breaking: false, now: now)
         }
-        // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended.
-        let isLapsed =
-            claim.boot == self.plan.boot || self.watch.saw(claim, in: entry.version, at: now.boot)
-            || claim.boot == self.deadHolder
+        // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended. What
+        // a boot that has ended was to get comes back to nobody, and the provider's grace for that may last for seconds.
+        let isAbandoned = claim.boot == self.plan.boot || claim.boot == self.deadHolder
+        let isLapsed = self.watch.saw(claim, in: entry.version, at: now.boot) || isAbandoned
+        let mayBreak = isAbandoned || sight.mayBreakClaim(for: self.demand, at: now.boot)
         // While nobody waits and the token is good, another's claim is no affair of ours but to keep an eye on.
-        if self.demand.ripe == sight.mark, claim.boot != self.plan.boot,
-            !sight.mayBreakClaim(for: self.demand, at: now.boot)
-        {
-            return self.end(.settled)
-        }
+        if self.demand.ripe == sight.mark, !mayBreak { return self.end(.settled) }
         guard isLapsed else { return self.pause(Self.pollInterval, for: .judge, now: now) }
-        guard claim.boot == self.plan.boot || sight.mayBreakClaim(for: self.demand, at: now.boot) else {
+        guard mayBreak else {
             return self.end(.failed(.claimedElsewhere(self.plan.account)))
         }
         guard self.plan.mints != nil || entry.record.trouble?.spent != .maybe else {
@@ -181,18 +178,20 @@ extension Flight {
 
     /// What is there already goes on, if it is ours; else a grant begins.
     private func newBasis(ofMint stored: AccountRecord?, _ grant: GrantID) -> Basis {
+        let isLive =
+            stored.map { self.epochs.verdict(on: $0, of: self.plan.account, at: self.plan.binding.provider) } == .live
+        // What is written over and was killed is known again.
+        var killed = stored
+        if !isLive { killed?.rememberKilled() }
         var record = AccountRecord(
             grant: grant,
             generation: .none,
             tokens: nil,
             stamp: self.epochs.last,
-            binding: self.plan.binding
+            binding: self.plan.binding,
+            killed: killed?.killed ?? []
         )
-        if let stored, stored.binding == self.plan.binding,
-            self.epochs.verdict(on: stored, of: self.plan.account, at: self.plan.binding.provider) == .live
-        {
-            record = stored
-        }
+        if let stored, isLive, stored.binding == self.plan.binding { record = stored }
         record.claim = nil
         let isSame = self.basis?.record.mark == record.mark
         var refreshToken = self.plan.signsIn ? record.tokens?.refreshToken : nil

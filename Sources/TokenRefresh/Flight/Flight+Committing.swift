@@ -104,6 +104,9 @@ extension Flight {
             // client: these tokens came under the old binding, and whether they belong to the other an operator has
             // to say of them anew.
             self.version = entry.version
+            var success = success
+            // A kill may have taken the old tokens out meanwhile.
+            success.record.rememberKilled(of: entry.record)
             return self.commit(success)
         }
         self.see(entry, now: now)

@@ -121,8 +121,7 @@ extension Flight {
         case .failure(let error) where error.code == .unreachable:
             return self.writeBackLater(writeBack, now: now)
         case .failure:
-            // The claim stays and lapses; whoever breaks it takes the refresh token for perhaps spent.
-            return self.end(.failed(writeBack.error))
+            return self.endUnwritten(writeBack)
         }
     }
 
@@ -144,6 +143,11 @@ extension Flight {
         var writeBack = writeBack
         // Adopted for another client meanwhile, by an operator: that stands, and our setback was with the client before.
         if entry.record.binding != writeBack.record.binding { writeBack.record.adopt(entry.record.binding) }
+        if entry.record.tokens == nil, writeBack.record.tokens != nil {
+            // A kill has taken them out: they stay out, and what was to be said was of them.
+            writeBack.record = entry.record
+            writeBack.record.claim = nil
+        }
         return self.writeBack(writeBack)
     }
 
@@ -155,8 +159,13 @@ extension Flight {
     private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
         var writeBack = writeBack
         writeBack.attempts += 1
-        guard writeBack.attempts < Self.mostStoreFailures else { return self.end(.failed(writeBack.error)) }
+        guard writeBack.attempts < Self.mostStoreFailures else { return self.endUnwritten(writeBack) }
         return self.pause(Self.storeRetry, for: .writeBack(writeBack), now: now)
+    }
+
+    /// The claim stays and lapses; whoever breaks it takes the refresh token for perhaps spent.
+    private mutating func endUnwritten(_ writeBack: WriteBack) -> FlightAction {
+        self.end(.failed(writeBack.error), unwritten: self.setback == nil ? nil : writeBack.error)
     }
 
     /// The provider says the grant is dead; the store may know better.
@@ -177,10 +186,11 @@ extension Flight {
         }
         self.see(entry, now: now)
         guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.dead != true,
-            record.binding == self.basis?.record.binding,
+            record.binding == self.basis?.record.binding, record.tokens != nil,
             record.claim == nil || record.claim?.id == self.plan.claim
         else {
-            // Superseded, adopted for another client, or another replica is about to find out with the same refresh token.
+            // Superseded, adopted for another client, killed, or another replica is about to find out with the same
+            // refresh token.
             return self.decide(now: now)
         }
         return self.writeBack(.dead(reason), now: now)

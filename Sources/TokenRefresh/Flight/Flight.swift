@@ -34,7 +34,7 @@ package struct Flight: ~Copyable {
     enum State {
         case ready
         case reading(Purpose)
-        /// Asking leave to send; the claim is to replace another that has lapsed.
+        /// Asking leave to send; the claim is to replace another that has lapsed, or whose boot has ended.
         case admitting(breaking: Bool)
         case claiming(AccountRecord)
         case redeeming
@@ -59,7 +59,7 @@ package struct Flight: ~Copyable {
     /// Tokens in hand, and the record that makes them durable.
     struct Success {
         let issued: Issued
-        let record: AccountRecord
+        var record: AccountRecord
         /// The receipt that the record's lifetimes count from, on our own clock.
         let receivedAt: BootInstant
         var attempts = 0
@@ -230,6 +230,7 @@ package struct Flight: ~Copyable {
     mutating func end(
         _ result: FlightOutcome.Result,
         declaredDead: Bool = false,
+        unwritten: PassError? = nil,
         dropping dropped: Success? = nil,
         leavingJournal: Bool = false
     ) -> FlightAction {
@@ -238,6 +239,7 @@ package struct Flight: ~Copyable {
         outcome.lesson = self.lesson
         outcome.setback = self.setback
         outcome.declaredDead = declaredDead
+        outcome.unwritten = unwritten
         outcome.droppedRecord = dropped?.record
         switch dropped?.issued {
         case .tokens(let grant)?: outcome.dropped = grant

@@ -17,10 +17,12 @@ package struct FlightOutcome: Equatable, Sendable {
     package let result: Result
     /// The record as last read or written; `nil` if it never could be.
     package let sight: Sight?
-    /// What the provider's answers said about Martlet's own client.
+    /// What the provider's answers said about Martlet's own client; nothing where they did not, or there were none.
     package var lesson = ProviderHold.Lesson.nothing
     /// The last reason for no tokens, for the log.
     package var setback: Setback?
+    /// Why there are no tokens, where the store did not take that: it stands in no record, and the claim stays.
+    package var unwritten: PassError?
     /// Set by the one flight that wrote into the record that its grant is dead.
     package var declaredDead = false
     /// Tokens the provider issued and the store has no place for any more: another grant or generation stands there.

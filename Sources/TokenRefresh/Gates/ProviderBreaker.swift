@@ -1,9 +1,10 @@
 package import TokenModel
 
-/// Leaves a provider alone that fails whoever asks: after five failures in a row nothing is sent for 30 s, and then one
-/// request, of another account than last time, finds out.
+/// Leaves a provider alone that fails whoever asks: after five failures in a row nothing is sent for 10 s, and then one
+/// request, of another account than last time, finds out. A longer rest could outlast tokens that were good for a while
+/// yet when the provider came back.
 ///
-///     closed ──five failures in a row──▶ open ──30 s, one admitted──▶ probing
+///     closed ──five failures in a row──▶ open ──10 s, one admitted──▶ probing
 ///       ▲                                 ▲ ▲                           │
 ///       │                                 │ └─────────failed────────────┤
 ///       │                                 └──no exchange, due at once───┤
@@ -54,7 +55,7 @@ package struct ProviderBreaker: Equatable, Sendable {
     package init() {}
 
     private static let mostFailures = 5
-    private static let pause = Duration.seconds(30)
+    private static let pause = Duration.seconds(10)
     /// How long an account that failed last lets the others go first. They may have nothing to ask.
     private static let precedence = Duration.seconds(5)
     private static let whileProbing = Duration.seconds(1)

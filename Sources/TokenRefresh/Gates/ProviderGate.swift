@@ -29,6 +29,8 @@ package struct ProviderGate: Sendable {
         package let probesClient: Bool
         /// Finds out whether the provider answers again.
         package let probesAnswer: Bool
+        /// Of the configuration that it was given under.
+        fileprivate let edition: UInt64
     }
 
     /// What is worth a line in the log.
@@ -49,6 +51,8 @@ package struct ProviderGate: Sendable {
     private var bucket: RefreshBucket
     private var accounts: Int
     private var isCrowded = false
+    /// Another after each reload, and of each gate.
+    private var edition = UInt64.random(in: .min ... .max)
 
     /// - Parameter accounts: how many the provider has.
     package init(_ rate: RefreshRate, accounts: Int) {
@@ -60,6 +64,7 @@ package struct ProviderGate: Sendable {
     package mutating func follow(_ rate: RefreshRate, accounts: Int, now: BootInstant) {
         if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
         self.accounts = accounts
+        self.edition = .random(in: .min ... .max)
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)
         // Of one account alone no failure says anything of the provider.
@@ -119,7 +124,9 @@ package struct ProviderGate: Sendable {
         let byHold = self.hold.admit(isForced: isForced, now: now)
         if case .held(let wait) = byHold { return .failure(Refused(refusal: .refusesClient(retryAfter: wait))) }
         let byBreaker = self.breaker.admit(account, of: self.accounts, isForced: isForced, now: now)
-        return .success(Ticket(probesClient: byHold == .probe, probesAnswer: byBreaker == .probe))
+        return .success(
+            Ticket(probesClient: byHold == .probe, probesAnswer: byBreaker == .probe, edition: self.edition)
+        )
     }
 
     /// A ``Refusal`` where an error is asked for.
@@ -143,11 +150,15 @@ package struct ProviderGate: Sendable {
     ) -> Changes {
         guard let ticket else { return Changes() }
         var changes = Changes()
-        if self.hold.learned(client, probe: ticket.probesClient, now: now) { changes.refusesClient = self.hold.isHeld }
+        // A reload has given a probe's place to the next one.
+        let holdsPlace = ticket.edition == self.edition
+        if self.hold.learned(client, probe: holdsPlace && ticket.probesClient, now: now) {
+            changes.refusesClient = self.hold.isHeld
+        }
         let change = self.breaker.learned(
             answer,
             of: account,
-            probe: ticket.probesAnswer,
+            probe: holdsPlace && ticket.probesAnswer,
             now: now
         )
         changes.isFailing = change.map { $0 == .opened }

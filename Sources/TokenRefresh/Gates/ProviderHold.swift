@@ -4,8 +4,9 @@ package import TokenModel
 /// then at twice the distance each time, up to 5 min. The provider's accounts stay alive.
 ///
 ///     open ──refused──▶ held ──time over, one admitted──▶ probing ──accepted──▶ open
-///                         ▲                                  │
-///                         └──────── refused, or no answer ───┘
+///                        ▲ ▲                                 │
+///                        │ └──────── refused, or no answer ──┤
+///                        └──── nothing was sent, due at once ┘
 package struct ProviderHold: Equatable, Sendable {
     /// What a flight learned about the client registration.
     package enum Lesson: Equatable, Sendable {
@@ -13,7 +14,9 @@ package struct ProviderHold: Equatable, Sendable {
         case accepted
         /// `invalid_client` and its kin.
         case refused
-        /// No exchange, or none that says anything about the client.
+        /// There was an exchange, and nothing in it says anything about the client.
+        case silence
+        /// There was no exchange.
         case nothing
     }
 
@@ -91,10 +94,13 @@ package struct ProviderHold: Equatable, Sendable {
         case (.refused, .probing(let distance)) where probe:
             self.hold(min(distance * 2, Self.longestDistance), now: now)
             return false
-        case (.nothing, .probing(let distance)) where probe:
+        case (.silence, .probing(let distance)) where probe:
             self.hold(distance, now: now)
             return false
-        case (.refused, _), (.nothing, _):
+        case (.nothing, .probing(let distance)) where probe:
+            self.state = .held(until: now, distance: distance)
+            return false
+        case (.refused, _), (.silence, _), (.nothing, _):
             return false
         }
     }

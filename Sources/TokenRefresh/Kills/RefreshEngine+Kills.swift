@@ -74,7 +74,9 @@ extension RefreshEngine {
             _ = try await self.kills.read()
             return await self.kills.takeAway(dropped, of: plan.account)
         } catch {
-            // Nobody can say whether it was killed; it was, or was removed, where nothing took its place.
+            // At the end of the process the log is read no more. What is dead by the kills that are known stays dead.
+            await self.kills.takeAway(dropped, of: plan.account)
+            // Nobody can say whether it was killed since; it was, or was removed, where nothing took its place.
             guard outcome.sight?.entry?.record.tokens == nil else { return }
         }
         if let token = outcome.dropped?.refreshToken ?? outcome.droppedRefreshToken {

@@ -49,7 +49,8 @@ extension Sight {
         return .refreshable
     }
 
-    /// Whether another replica's claim may be broken once it has lapsed: never while the access token is still good.
+    /// Whether the claim of another replica, which may be at work, may be broken once it has lapsed: never while the access
+    /// token is still good.
     package func mayBreakClaim(for demand: Demand, at now: BootInstant) -> Bool {
         let isGood = self.freshness.isUsable(at: now) && !self.freshness.isDoubtful
         return !isGood || (demand.refused != nil && demand.refused == self.mark)

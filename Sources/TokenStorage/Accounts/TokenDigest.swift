@@ -31,4 +31,10 @@ extension AccountRecord {
         }
         self.killed.removeFirst(max(0, self.killed.count - Self.mostKilled))
     }
+
+    /// Remembers also what `other` does, which is written over.
+    package mutating func rememberKilled(of other: AccountRecord) {
+        self.killed = self.killed.filter { !other.killed.contains($0) } + other.killed
+        self.killed.removeFirst(max(0, self.killed.count - Self.mostKilled))
+    }
 }

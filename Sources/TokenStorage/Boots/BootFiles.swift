@@ -31,8 +31,14 @@ struct BootFiles: Sendable {
         try file.write(BootLock.contents(of: self.storeID), at: 0)
         try file.synchronize()
         guard unsafe link(temporary, path) == 0 else { throw SystemCallError(errno, "can't make \(path)") }
-        // A journal is worth nothing without the file that says whose it is.
-        try WholeFile.synchronize(directory: self.boots)
+        do throws(SystemCallError) {
+            // A journal is worth nothing without the file that says whose it is.
+            try WholeFile.synchronize(directory: self.boots)
+        } catch {
+            // Unlocked it would say that this boot is dead, which goes on without: then rather a lock that a loss of power
+            // may take the journal from.
+            if unsafe unlink(path) == 0 { throw error }
+        }
         return BootLock(path: path, of: self.storeID, file)
     }
 

@@ -52,10 +52,12 @@ extension AccountVault {
         for _ in 0..<Self.mostTries {
             do throws(StoreError) {
                 let stored = try await self.read(entry.account)
+                var record = entry.record
+                if let stored { record.rememberKilled(of: stored.record) }
                 // A write whose answer was lost may stand.
-                if stored?.record == entry.record { return true }
+                if stored?.record == record { return true }
                 guard entry.isOwed(to: stored?.record) else { return false }
-                _ = try await self.write(entry.record, for: entry.account, expecting: stored?.version)
+                _ = try await self.write(record, for: entry.account, expecting: stored?.version)
                 return true
             } catch {
                 guard error.code == .conflict else { return nil }

@@ -18,13 +18,17 @@ extension KeptLog {
         }
     }
 
-    /// The orders that were kept and not let go of.
-    package func orders() throws(StoreError) -> [Secret] { try self.files(named: Self.orderPrefix) }
+    /// The orders that were kept and not let go of; for one that is damaged, why it can't be read.
+    package func orders() throws(StoreError) -> [Result<Secret, StoreError>] {
+        try self.files(named: Self.orderPrefix)
+    }
 
-    /// Those that stand in the store, and that nobody has recorded yet.
-    package func standing() throws(StoreError) -> [Secret] { try self.files(named: Self.standingPrefix) }
+    /// Those that stand in the store, and that nobody has recorded yet; for one that is damaged, why it can't be read.
+    package func standing() throws(StoreError) -> [Result<Secret, StoreError>] {
+        try self.files(named: Self.standingPrefix)
+    }
 
-    private func files(named prefix: String) throws(StoreError) -> [Secret] {
+    private func files(named prefix: String) throws(StoreError) -> [Result<Secret, StoreError>] {
         let names: [String]
         do throws(SystemCallError) {
             names = try PrivateDirectory.names(in: self.directory)
@@ -32,10 +36,13 @@ extension KeptLog {
             guard !error.isMissing else { return [] }
             throw StoreError(.unreadable, "the kill log's copy in state_dir: \(error.message)")
         }
-        var files: [Secret] = []
+        var files: [Result<Secret, StoreError>] = []
         for name in names where name.hasPrefix(prefix) && !name.hasSuffix(".tmp") {
-            if let file = try KeptBytes.read("\(self.directory)/\(name)", limit: KeptSegment.sizeLimit) {
-                files.append(file)
+            do throws(StoreError) {
+                let file = try KeptBytes.read("\(self.directory)/\(name)", limit: KeptSegment.sizeLimit)
+                if let file { files.append(.success(file)) }
+            } catch {
+                files.append(.failure(error))
             }
         }
         return files

@@ -52,5 +52,9 @@ package struct KeyFileLock: ~Copyable {
         self.descriptor = descriptor
     }
 
-    deinit { Glibc.close(self.descriptor) }
+    deinit {
+        // As in `OpenFile`: else it might outlive this in a process that is just being started.
+        _ = flock(self.descriptor, LOCK_UN)
+        Glibc.close(self.descriptor)
+    }
 }

@@ -24,10 +24,7 @@ struct HealthCommand: AsyncParsableCommand {
         }
         let readiness = try reply.read(ReadinessReply.self)
         if self.admin.isJSON { Console.say(reply.text) }
-        guard readiness.ready else {
-            let failed = readiness.checks.filter { !$0.value }.keys.sorted().joined(separator: ", ")
-            throw CommandFailure(.no, "the gateway is not ready: \(failed.isEmpty ? "it does not say why" : failed)")
-        }
+        if let obstacle = readiness.obstacle { throw CommandFailure(.no, "the gateway is not ready: \(obstacle)") }
         if !self.admin.isJSON { Console.say("ready") }
     }
 }

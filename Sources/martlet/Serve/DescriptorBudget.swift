@@ -42,7 +42,11 @@ extension DescriptorBudget {
     func report(wanted: Int, to logger: Logger) {
         guard self.connections < wanted else { return }
         logger.warning(
-            "fewer connections are taken than limits.connections allows: the process may hold too few descriptors",
+            """
+            fewer connections are taken than limits.connections allows: the process may hold too few descriptors; \
+            raise its hard limit with ulimit -n, Docker's --ulimit nofile or systemd's LimitNOFILE, or lower \
+            limits.connections
+            """,
             metadata: [
                 "connections.limit": "\(self.connections)",
                 "descriptors.limit": "\(DescriptorLimit.current ?? 0)",

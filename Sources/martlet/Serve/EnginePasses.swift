@@ -38,4 +38,8 @@ final class EnginePasses: PassSource {
     func accepted(_ token: TokenMark, of account: AccountID) {
         self.engine?.accepted(token, for: account)
     }
+
+    func refusedAgain(_ token: TokenMark, of account: AccountID) {
+        self.engine?.refusedAgain(token, for: account)
+    }
 }

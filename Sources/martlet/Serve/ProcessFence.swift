@@ -19,11 +19,11 @@ final class ProcessFence: KillFence {
         self.parts.withLock { $0 = Parts(engine: engine, proxy: proxy) }
     }
 
-    func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
+    func fence(_ epochs: KillEpochs) async -> Int {
         guard let parts = self.parts.withLock({ $0 }) else { return 0 }
         // The loops judge each pass themselves. Were they later, they would turn away what the engine announces as soon as
         // a kill is lifted, and it is not announced twice.
-        let draining = await parts.proxy.fence(epochs, streams).draining
+        let draining = await parts.proxy.fence(epochs).draining
         parts.engine.follow(epochs)
         return draining
     }

@@ -30,7 +30,8 @@ struct ProgramMonitor: GatewayMonitor {
             replica: GatewayVitals.Replica(name: self.name, boot: self.boot, startedAt: self.startedAt),
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
-            isLeaseHeld: self.kills.holdsLease
+            isLeaseHeld: self.kills.holdsLease,
+            isStopping: self.proxy.isStopping
         )
     }
 

@@ -97,7 +97,8 @@ private struct EngineService: Service {
             await self.keeper.shutDown()
             tasks.cancelAll()
         }
-        await self.boots?.end(leavesNothing: self.kills.hasLeft)
+        // Where the service was cut off, callers may still be served: this boot is dead when its process is.
+        if !Task.isCancelled { await self.boots?.end(leavesNothing: self.kills.hasLeft) }
         await self.closeStore()
     }
 }

@@ -144,7 +144,7 @@ final class EngineFence: KillFence {
 
     func connect(to engine: RefreshEngine) { self.engine.withLock { $0 = engine } }
 
-    func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
+    func fence(_ epochs: KillEpochs) async -> Int {
         self.engine.withLock { $0 }?.follow(epochs)
         return 0
     }

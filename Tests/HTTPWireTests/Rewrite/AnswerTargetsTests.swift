@@ -88,6 +88,9 @@ import Testing
         (.usual, "///v2/x"), (.usual, "ftp://api.example/v2/x"), (.usual, "mailto:a@api.example"),
         (.usual, "/v2/../admin"), (.usual, "/v2/."), (.usual, "/v2/a/.."), (.usual, "/v2/%2e%2E/x"),
         (.usual, "/v2/.%2e?x"), (.usual, "https://api.example/v2/a/../../x"),
+        // What a browser makes a slash of, or nothing
+        (.usual, "/v2/..\\admin"), (.usual, "/v2/.\t./x"), (.usual, "https://api.example/v2/a\\..\\..\\x"),
+        (.ontoRoot, "/v2/\\evil.example"),
         (.port, "http://127.0.0.1/v2/x"), (.port, "http://127.0.0.1:9000:80/x"), (.port, "http://127.0.0.1:90/v2/x"),
         (.root, "//other/x"),
         // At the root of a host, what is left must not begin another host.

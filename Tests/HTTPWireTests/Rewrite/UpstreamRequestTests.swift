@@ -158,6 +158,13 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "X-Api-Key2: a"]
         ) { $0.injected = "X-Api-Key" },
         RewriteCase(
+            "an injected field with underscores, which an upstream may take for the caller's",
+            [
+                "GET /acme/ HTTP/1.1", "Host: a", "x-API-key: mine", "X-ApiKey: a", "X-Api-Key: two",
+            ],
+            becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "X-ApiKey: a"]
+        ) { $0.injected = "X_Api_Key" },
+        RewriteCase(
             "an injected field that is known",
             ["GET /acme/ HTTP/1.1", "Host: a", "cookie: mine", "A: b"],
             becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "A: b"]

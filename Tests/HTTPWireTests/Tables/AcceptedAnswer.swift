@@ -128,6 +128,7 @@ extension AcceptedAnswer {
             $0.method = .head
             $0.status = 204
             $0.body = .none
+            $0.keepsAlive = false
         },
         AcceptedAnswer("204", ["HTTP/1.1 204 No Content", "A: b"], passed: ["HTTP/1.1 204 No Content", "A: b"]) {
             $0.status = 204
@@ -142,12 +143,22 @@ extension AcceptedAnswer {
             $0.body = .none
         },
         AcceptedAnswer(
+            "204 with the length of something",
+            ["HTTP/1.1 204 No Content", "Content-Length: 5"],
+            passed: ["HTTP/1.1 204 No Content"]
+        ) {
+            $0.status = 204
+            $0.body = .none
+            $0.keepsAlive = false
+        },
+        AcceptedAnswer(
             "204, chunked",
             ["HTTP/1.1 204 No Content", "Transfer-Encoding: chunked"],
             passed: ["HTTP/1.1 204 No Content"]
         ) {
             $0.status = 204
             $0.body = .none
+            $0.keepsAlive = false
         },
         AcceptedAnswer(
             "304 with a length",
@@ -180,8 +191,8 @@ extension AcceptedAnswer {
         },
         AcceptedAnswer(
             "103 with links",
-            ["HTTP/1.1 103 Early Hints", "Link: </a>; rel=preload", "Content-Length: 3"],
-            passed: ["HTTP/1.1 103 Early Hints", "Link: </a>; rel=preload"]
+            ["HTTP/1.1 103 Early Hints", "Link: <//o.example/a>; rel=preload", "Content-Length: 3"],
+            passed: ["HTTP/1.1 103 Early Hints", "Link: <//o.example/a>; rel=preload"]
         ) {
             $0.status = 103
             $0.body = .none

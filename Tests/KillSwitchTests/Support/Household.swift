@@ -126,9 +126,8 @@ struct Replica: Sendable {
 final class HeardFence: KillFence {
     private struct State {
         var fenced: [Epoch] = []
-        var streams: [KillStreams] = []
+        var all: [KillEpochs] = []
         var replaced: [AccountID] = []
-        var last = KillEpochs()
         var until = BootInstant.distantPast
         var isStuck = false
         var stuck: [CheckedContinuation<Void, Never>] = []
@@ -136,10 +135,11 @@ final class HeardFence: KillFence {
 
     private let state = Mutex(State())
 
-    var streams: [KillStreams] { self.state.withLock { $0.streams } }
+    /// All that it has gone by, in order.
+    var all: [KillEpochs] { self.state.withLock { $0.all } }
     var fenced: [Epoch] { self.state.withLock { $0.fenced } }
     /// What it goes by.
-    var epochs: KillEpochs { self.state.withLock { $0.last } }
+    var epochs: KillEpochs { self.state.withLock { $0.all.last ?? KillEpochs() } }
     var replaced: [AccountID] { self.state.withLock { $0.replaced } }
     /// Until when tokens may be put into requests.
     var until: BootInstant { self.state.withLock { $0.until } }
@@ -156,7 +156,7 @@ final class HeardFence: KillFence {
         for one in stuck { one.resume() }
     }
 
-    func fence(_ epochs: KillEpochs, _ streams: KillStreams) async -> Int {
+    func fence(_ epochs: KillEpochs) async -> Int {
         await withCheckedContinuation { continuation in
             let isStuck = self.state.withLock { state in
                 if state.isStuck { state.stuck.append(continuation) }
@@ -166,8 +166,7 @@ final class HeardFence: KillFence {
         }
         self.state.withLock { state in
             state.fenced.append(epochs.last)
-            state.last = epochs
-            state.streams.append(streams)
+            state.all.append(epochs)
         }
         return 0
     }
@@ -219,10 +218,13 @@ final class WilfulTokenStore: TokenStore {
     private let store = MemoryTokenStore()
     private struct State {
         var mood = Mood.good
+        var hangs = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
         var mute: RecordKey?
         var spoiled: RecordKey?
         var losesAnswer = false
         var losesAnswerAt: RecordKey?
+        var losesWriteAt: RecordKey?
         var beforeWrite: (key: RecordKey, body: @Sendable () async -> Void)?
         var afterWrite: (key: RecordKey, body: @Sendable () async -> Void)?
     }
@@ -230,6 +232,18 @@ final class WilfulTokenStore: TokenStore {
     private let state = Mutex(State())
 
     func become(_ mood: Mood) { self.state.withLock { $0.mood = mood } }
+
+    /// Reads don't end until ``answer()``.
+    func hang() { self.state.withLock { $0.hangs = true } }
+
+    func answer() {
+        let waiting = self.state.withLock { state in
+            defer { state.waiting = [] }
+            state.hangs = false
+            return state.waiting
+        }
+        for one in waiting { one.resume() }
+    }
 
     /// Erases what stands there, as a store that was put back from a backup.
     func lose(_ key: RecordKey) async throws {
@@ -259,7 +273,17 @@ final class WilfulTokenStore: TokenStore {
     /// The same, of the next write there.
     func loseNextAnswer(at key: RecordKey) { self.state.withLock { $0.losesAnswerAt = key } }
 
+    /// The next write there is acknowledged, and lost.
+    func loseNextWrite(at key: RecordKey) { self.state.withLock { $0.losesWriteAt = key } }
+
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        await withCheckedContinuation { continuation in
+            let hangs = self.state.withLock { state in
+                if state.hangs { state.waiting.append(continuation) }
+                return state.hangs
+            }
+            if !hangs { continuation.resume() }
+        }
         try self.check(writes: false)
         let isSpoiled = self.state.withLock { $0.spoiled == key }
         guard let stored = try await self.store.read(key), isSpoiled else { return try await self.store.read(key) }
@@ -280,6 +304,11 @@ final class WilfulTokenStore: TokenStore {
             state.beforeWrite?.key == key ? state.beforeWrite.take()?.body : nil
         }
         await before?()
+        let isLostWrite = self.state.withLock { state in
+            defer { if state.losesWriteAt == key { state.losesWriteAt = nil } }
+            return state.losesWriteAt == key
+        }
+        guard !isLostWrite else { return }
         try await self.store.write(value, at: key, as: version, expecting: expecting)
         let after = self.state.withLock { state in
             state.afterWrite?.key == key ? state.afterWrite.take()?.body : nil

@@ -7,6 +7,7 @@ import Testing
         (200, "<html>bye</html>", .revoked),
         (204, "", .revoked),
         (200, #"{"ok":true,"revoked":true}"#, .revoked),
+        (200, #"{"error":0}"#, .revoked),
         (200, #"{"ok":false,"error":"not_authed"}"#, .refused(reason("not_authed"))),
         (200, #"{"ok":false}"#, .refused(.noKnownReason)),
         (400, #"{"error":"unsupported_token_type"}"#, .unsupported),

@@ -1,4 +1,6 @@
+import Dispatch
 import NIOCore
+import NIOPosix
 import OAuth
 import ProviderClient
 import Testing
@@ -60,6 +62,34 @@ extension LoopbackTests {
                 try await eventually("the socket is closed while the endpoint lives") { server.closedConnections == 1 }
             }
             await server.stop()
+        }
+
+        @Test func `an answer that came in time is read by a process that was stopped past the deadline`() async throws
+        {
+            let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
+            for _ in 0..<5 {
+                // Given loops that stand still from before the answer until the deadline has passed
+                let mayGoOn = DispatchSemaphore(value: 0)
+                let server = try await ScriptedServer { _ in
+                    for loop in loops.makeIterator() { loop.execute { mayGoOn.wait() } }
+                    return .bytes(http("200 OK", #"{"access_token":"A2"}"#))
+                }
+                let timeout = Duration.milliseconds(300)
+                try await withEndpoint(at: server.origin, timeout: timeout, on: loops) { endpoint in
+                    async let verdict = endpoint.redeem()
+                    try await eventually("the answer to be sent") { server.requests.count == 1 }
+                    try await Task.sleep(for: timeout)
+                    // When they go on
+                    for _ in loops.makeIterator() { mayGoOn.signal() }
+                    // Then it counts
+                    guard case .success = await verdict else {
+                        Issue.record("what came in time was thrown away")
+                        return
+                    }
+                }
+                await server.stop()
+            }
+            try await loops.shutdownGracefully()
         }
 
         @Test func `the deadline is held to ten seconds`() async throws {

@@ -28,6 +28,7 @@ func withEndpoint(
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
     log: HeardLog = HeardLog(),
+    on group: MultiThreadedEventLoopGroup = .singleton,
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
     let metadata = ProviderMetadata(
@@ -41,6 +42,7 @@ func withEndpoint(
         as: registered,
         showing: identity,
         log: log,
+        on: group,
         body
     )
 }
@@ -52,6 +54,7 @@ func withEndpoint(
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
     log: HeardLog = HeardLog(),
+    on group: MultiThreadedEventLoopGroup = .singleton,
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
     let endpoint = try HTTPTokenEndpoint(
@@ -63,7 +66,7 @@ func withEndpoint(
             trustRoots: authority,
             identity: identity
         ),
-        on: MultiThreadedEventLoopGroup.singleton,
+        on: group,
         now: { noon },
         logger: log.logger
     )

@@ -229,7 +229,12 @@ import Testing
                 #expect(try await caller.head().status == 101)
                 ends.append((caller, upstream))
             }
-            let plan = ProxyPlan(listeners: [], routes: [.sample(port: 1)], callers: [staying, changed], eventLoops: 1)
+            let plan = ProxyPlan(
+                listeners: [],
+                routes: [.sample(port: rig.upstream.port)],
+                callers: [staying, changed],
+                eventLoops: 1
+            )
             _ = await rig.server.follow(plan)
 
             #expect(try await ends[0].caller.rest().ending == .reset)

@@ -3,6 +3,7 @@ import NIOCore
 import Proxy
 import TestKit
 import Testing
+import TokenModel
 
 #if canImport(Glibc)
     import Glibc
@@ -10,8 +11,8 @@ import Testing
 
 /// Which tunnels end when the configuration changes: those of whoever is not known any more by what let it in.
 @Suite struct CutTunnelTests {
-    private func plan(_ callers: [CallerPlan]) -> ProxyPlan {
-        ProxyPlan(listeners: [], routes: [.sample(port: 1)], callers: callers, eventLoops: 1)
+    private func plan(_ callers: [CallerPlan], of rig: Rig) -> ProxyPlan {
+        ProxyPlan(listeners: [], routes: [.sample(port: rig.upstream.port)], callers: callers, eventLoops: 1)
     }
 
     /// A request that comes back with 404: it says who sends it, and goes nowhere.
@@ -48,7 +49,7 @@ import Testing
             }
 
             // When one of them is taken out, and then it does
-            _ = await rig.server.follow(self.plan([staying]))
+            _ = await rig.server.follow(self.plan([staying], of: rig))
             for end in ends { try await end.upstream.send(Handshake.accepted) }
 
             // Then that one's connection is reset, with no answer, and the other has its tunnel
@@ -58,6 +59,101 @@ import Testing
             #expect(try await ends[1].caller.head().status == 101)
             try await ends[1].caller.send("still here\r\n")
             #expect(try await ends[1].upstream.line() == "still here")
+        }
+    }
+
+    /// What is left of a caller and of its route when the configuration is read again, and whether a tunnel stays.
+    struct Remains: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var changes: [@Sendable (inout RoutePlan) -> Void] = [{ _ in }]
+        /// `nil`: there are no callers, before and after.
+        var caller: (@Sendable (inout CallerPlan) -> Void)? = { _ in }
+        var stays = false
+    }
+
+    static let remains = [
+        Remains(testDescription: "all", stays: true),
+        Remains(testDescription: "all, behind another", changes: [{ $0.name = "other" }, { _ in }], stays: true),
+        Remains(
+            testDescription: "other timeouts",
+            changes: [
+                {
+                    $0.timeouts.connect = .seconds(3)
+                    $0.maxConnections = 7
+                }
+            ],
+            stays: true
+        ),
+        Remains(
+            testDescription: "by name",
+            caller: {
+                $0.routes = ["acme"]
+                $0.accounts = [Rig.account]
+            },
+            stays: true
+        ),
+        Remains(
+            testDescription: "another route",
+            changes: [{ _ in }, { $0.name = "other" }],
+            caller: { $0.routes = ["other"] }
+        ),
+        Remains(testDescription: "another account", caller: { $0.accounts = [AccountID("bob")] }),
+        Remains(testDescription: "another method", caller: { $0.methods = ["POST"] }),
+        Remains(testDescription: "the route is renamed", changes: [{ $0.name = "other" }]),
+        Remains(testDescription: "the route has another account", changes: [{ $0.account = AccountID("bob") }]),
+        Remains(testDescription: "the route goes elsewhere", changes: [{ $0.upstream.port += 1 }]),
+        Remains(testDescription: "no callers", caller: nil, stays: true),
+        Remains(testDescription: "no callers, no route", changes: [{ $0.name = "other" }], caller: nil),
+    ]
+
+    @Test(arguments: remains)
+    func `a tunnel stays while its caller may use its route`(_ remains: Remains) async throws {
+        let me = CallerPlan(name: "me", keys: [try .of("k")])
+        var setup = Rig.Setup()
+        setup.callers = remains.caller.map { _ in [me] }
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            let upstream = try await self.tunnel(caller, "Martlet-Key: k\r\n", on: rig)
+
+            let callers = remains.caller.map { change in
+                var caller = me
+                change(&caller)
+                return [caller]
+            }
+            let routes = remains.changes.map { RoutePlan.sample(port: rig.upstream.port, $0) }
+            _ = await rig.server.follow(
+                ProxyPlan(listeners: [], routes: routes, callers: callers, eventLoops: 1)
+            )
+
+            if remains.stays {
+                try await caller.send("still here\r\n")
+                #expect(try await upstream.line() == "still here")
+            } else {
+                #expect(try await caller.rest().ending == .reset)
+                _ = try await upstream.rest()
+            }
+        }
+    }
+
+    @Test func `a tunnel does not open by a route that its caller lost while the upstream thought about it`()
+        async throws
+    {
+        var setup = Rig.Setup()
+        setup.callers = [CallerPlan(name: "me", keys: [try .of("k")])]
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Handshake.request("", "Martlet-Key: k\r\n"))
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+
+            _ = await rig.server.follow(
+                self.plan([CallerPlan(name: "me", keys: [try .of("k")], accounts: [AccountID("bob")])], of: rig)
+            )
+            try await upstream.send(Handshake.accepted)
+
+            let (bytes, ending) = try await caller.rest()
+            #expect(bytes.readableBytes == 0 && ending == .reset)
+            _ = try await upstream.rest()
         }
     }
 
@@ -106,7 +202,7 @@ import Testing
         try await self.withCaller { rig, caller, keyAlone, peerAlone in
             try await self.ask(caller, first)
             let upstream = try await self.tunnel(caller, opening, on: rig)
-            _ = await rig.server.follow(self.plan(isByKey ? peerAlone : keyAlone))
+            _ = await rig.server.follow(self.plan(isByKey ? peerAlone : keyAlone, of: rig))
             _ = try await upstream.rest()
             _ = try await caller.rest()
         }
@@ -114,7 +210,7 @@ import Testing
         try await self.withCaller { rig, caller, keyAlone, peerAlone in
             try await self.ask(caller, first)
             let upstream = try await self.tunnel(caller, opening, on: rig)
-            _ = await rig.server.follow(self.plan(isByKey ? keyAlone : peerAlone))
+            _ = await rig.server.follow(self.plan(isByKey ? keyAlone : peerAlone, of: rig))
             try await caller.send("still here\r\n")
             #expect(try await upstream.line() == "still here")
         }

@@ -66,6 +66,25 @@ import TokenModel
         #expect(!lines[4].contains("caller.name") && !lines[4].contains("route.name"))
     }
 
+    @Test(arguments: ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override"])
+    func `a method that a field puts in the request's place is judged like the request's`(field: String) async throws {
+        let writer = CallerPlan(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
+        let any = CallerPlan(name: "any", keys: [try .of("two")])
+        let requests = [("one", "DELETE"), ("one", "PATCH"), ("one", "patch"), ("one", ""), ("two", "DELETE")]
+        let lines = try await self.lines(
+            callers: [writer, any],
+            requests.map { key, method in
+                "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nMartlet-Key: \(key)\r\n\(field): \(method)"
+            },
+            answered: [403, 204, 204, 403, 204]
+        )
+        #expect(
+            lines.map { $0.contains("error.reason=\"the caller may not use the method\"") } == [
+                true, false, false, true, false,
+            ]
+        )
+    }
+
     @Test func `a connection's earlier caller is not named for a later request that proves nothing`() async throws {
         let output = try CapturedOutput()
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {

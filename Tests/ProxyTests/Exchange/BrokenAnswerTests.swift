@@ -15,10 +15,7 @@ import Testing
         resets: Bool
     ) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\n\(rest)")
             #expect(try await caller.head().status == 200)
             if resets { try await upstream.reset() } else { upstream.close() }
@@ -28,10 +25,7 @@ import Testing
 
     @Test func `a malformed chunk costs both connections`() async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nxyz\r\n")
             #expect(try await caller.rest().ending == .reset)
             _ = try await upstream.rest()
@@ -40,10 +34,7 @@ import Testing
 
     @Test func `a caller that leaves while it downloads takes the upstream's connection with it`() async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
             try await caller.reset()
@@ -72,10 +63,7 @@ import Testing
 
     @Test func `a caller that leaves before its answer is nobody's failure, and the gateway goes on`() async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             caller.close()
             _ = try await upstream.ending()
             try await rig.settle()

@@ -310,10 +310,7 @@ import TokenModel
     @Test func `F24 a caller that leaves before its account is refreshed leaves the refresh to the next`() async throws
     {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.dead)
             let question = try await rig.passes.questions.next("question")
             try await caller.reset()

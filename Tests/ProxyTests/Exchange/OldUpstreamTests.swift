@@ -11,10 +11,7 @@ import TokenModel
         _ test: (Rig, Peer) async throws -> Void
     ) async throws {
         try await withRig(Rig.Setup.route { $0.replayBodyLimit = limit }) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
             #expect(try await caller.answer().head.status == 200)
             _ = try await upstream.rest()

@@ -68,6 +68,7 @@ import TokenModel
             #expect(answer.head["WWW-Authenticate"] == "Bearer error=\"invalid_token\"")
             #expect(answer.body == "dead")
             #expect(rig.passes.questions.total == 1)
+            #expect(rig.passes.refusedAgain.takeAll() == [TokenMark(.sample(2))])
         }
     }
 
@@ -262,10 +263,7 @@ import TokenModel
 
     @Test func `I10_ once an interim answer has gone to the caller nothing is sent again`() async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
             #expect(try await caller.head().status == 103)
             try await upstream.send(Self.dead)

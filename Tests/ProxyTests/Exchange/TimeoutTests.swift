@@ -12,10 +12,7 @@ import TokenModel
 
     @Test func `an upstream that does not answer in time is given up`() async throws {
         try await withRig(.route { $0.timeouts.response = Self.short }) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             let answer = try await caller.answer()
             #expect(answer.head.status == 504)
             #expect(answer.body.contains("upstream_timeout"))
@@ -42,10 +39,7 @@ import TokenModel
 
     @Test func `an answer that stops is cut off, not ended`() async throws {
         try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
             let (bytes, ending) = try await caller.rest()
@@ -104,10 +98,7 @@ import TokenModel
 
     @Test func `I14_ a 401 is not held for longer than a pass may take`() async throws {
         try await withRig(Rig.Setup(passTimeout: Self.short)) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\ndead")
             _ = try await rig.passes.questions.next("question")
             let answer = try await caller.answer()
@@ -189,10 +180,7 @@ import TokenModel
     @Test func `a request under way is no idle connection`() async throws {
         let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .milliseconds(1_500)))
         try await withRig(setup) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             // Two connections that come after it are closed before it is answered.
             for _ in 1...2 { #expect(try await rig.caller().ending() == .clean) }
             try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")

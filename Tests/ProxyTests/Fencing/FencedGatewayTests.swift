@@ -18,7 +18,7 @@ import TokenModel
     ])
 
     private func gateway(_ passes: Pass...) -> Gateway {
-        var gateway = Gateway(self.table)
+        let gateway = Gateway(self.table)
         for pass in passes { gateway.follow(.installed(pass)) }
         return gateway
     }
@@ -35,7 +35,7 @@ import TokenModel
         scope: KillScope,
         holds: Bool
     ) throws {
-        var gateway = self.gateway(.sample())
+        let gateway = self.gateway(.sample())
         #expect(self.mayLeave(gateway))
         gateway.fence(.kill(scope, holds: holds))
         #expect(!self.mayLeave(gateway))
@@ -49,14 +49,14 @@ import TokenModel
         arguments: [.provider(ProviderID("other")), .account(AccountID("carol")), .account(Rig.account)] as [KillScope]
     )
     func `a kill leaves the passes of others`(scope: KillScope) {
-        var gateway = self.gateway(.sample(), .sample(2, account: Self.bob))
+        let gateway = self.gateway(.sample(), .sample(2, account: Self.bob))
         gateway.fence(.kill(scope))
         #expect(self.mayLeave(gateway, "bob"))
         #expect(self.mayLeave(gateway) == (scope != .account(Rig.account)))
     }
 
     @Test func `an older log takes nothing back`() {
-        var gateway = self.gateway()
+        let gateway = self.gateway()
         gateway.fence(.kill(at: 2, holds: false))
         gateway.fence(.kill(at: 1, holds: true))
         gateway.follow(.installed(.sample(stamp: Epoch(1))))
@@ -66,7 +66,7 @@ import TokenModel
     }
 
     @Test func `a dead pass that comes late leaves the live one in its place`() {
-        var gateway = self.gateway()
+        let gateway = self.gateway()
         gateway.fence(.kill(holds: false))
         gateway.follow(.installed(.sample(3, stamp: Epoch(1))))
         gateway.follow(.installed(.sample(2)))
@@ -75,7 +75,7 @@ import TokenModel
     }
 
     @Test func `what a head carries is judged by the provider that it came from`() throws {
-        var gateway = self.gateway(.sample())
+        let gateway = self.gateway(.sample())
         let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
         var bytes = ByteBuffer()
         let first = gateway.authorize(&bytes, route)?.origin
@@ -91,7 +91,7 @@ import TokenModel
     }
 
     @Test func `a new table brings no dead pass back`() {
-        var gateway = self.gateway()
+        let gateway = self.gateway()
         gateway.fence(.kill(holds: false))
         var book = PassBook()
         book.follow(.installed(.sample()))
@@ -114,20 +114,20 @@ import TokenModel
         provider: ProviderID?,
         isKilled: Bool
     ) throws {
-        var gateway = self.gateway()
+        let gateway = self.gateway()
         gateway.fence(.kill(scope))
         #expect(gateway.isKilled(slot: 0, at: provider) == isKilled)
     }
 
     @Test func `an account that had a pass is known by that one's provider`() {
-        var gateway = self.gateway(.sample())
+        let gateway = self.gateway(.sample())
         gateway.fence(.kill(.provider(Self.acme)))
         #expect(gateway.isKilled(slot: 0, at: nil))
         #expect(!gateway.isKilled(slot: 1, at: nil))
     }
 
     @Test func `I6_ no token leaves from the lease's end on`() {
-        var gateway = self.gateway(.sample())
+        let gateway = self.gateway(.sample())
         gateway.leaseEnd = .now
         #expect(!self.mayLeave(gateway))
         #expect(gateway.usablePass(slot: 0) == nil)

@@ -11,18 +11,6 @@ import TokenModel
         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 4\r\n\r\ndead"
     private static let closed = FencedExchanges(closed: 1)
 
-    /// A request that the upstream has, up to its head.
-    private func begun(
-        _ rig: Rig,
-        _ request: String = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
-    ) async throws -> (caller: Peer, upstream: Peer) {
-        let caller = try await rig.caller()
-        try await caller.send(request)
-        let upstream = try await rig.upstream.accept()
-        _ = try await upstream.head()
-        return (caller, upstream)
-    }
-
     private func expectKilled(_ caller: Peer) async throws {
         let (head, body) = try await caller.answer()
         #expect(head.status == 503)
@@ -41,11 +29,11 @@ import TokenModel
         answer: String
     ) async throws {
         try await withRig { rig in
-            let (caller, upstream) = try await self.begun(rig, "GET /acme/ HTTP/\(version)\r\nHost: a\r\n\r\n")
+            let (caller, upstream) = try await rig.begun("GET /acme/ HTTP/\(version)\r\nHost: a\r\n\r\n")
             try await upstream.send("HTTP/1.1 200 OK\r\n\(answer)")
             #expect(try await caller.head().status == 200)
 
-            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            #expect(await rig.server.fence(.kill()) == Self.closed)
 
             #expect(try await caller.rest().ending == .reset)
             #expect(try await upstream.ending() == .reset)
@@ -56,13 +44,12 @@ import TokenModel
     @Test(arguments: KillStreams.allCases)
     func `I3_ an upload is cut and its caller told, or goes on`(streams: KillStreams) async throws {
         try await withRig { rig in
-            let (caller, upstream) = try await self.begun(
-                rig,
+            let (caller, upstream) = try await rig.begun(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"
             )
             _ = try await upstream.bytes(5)
 
-            let fenced = await rig.server.fence(.kill(), streams)
+            let fenced = await rig.server.fence(.kill(streams: streams))
 
             switch streams {
             case .abort:
@@ -82,11 +69,11 @@ import TokenModel
     @Test(arguments: KillStreams.allCases)
     func `I3_ a tunnel is cut on both sides, or goes on`(streams: KillStreams) async throws {
         try await withRig { rig in
-            let (caller, upstream) = try await self.begun(rig, Handshake.request())
+            let (caller, upstream) = try await rig.begun(Handshake.request())
             try await upstream.send(Handshake.accepted)
             #expect(try await caller.head().status == 101)
 
-            let fenced = await rig.server.fence(.kill(), streams)
+            let fenced = await rig.server.fence(.kill(streams: streams))
 
             switch streams {
             case .abort:
@@ -104,8 +91,8 @@ import TokenModel
     @Test func `a caller that has nothing of an answer is told, and keeps its connection`() async throws {
         try await withRig { rig in
             rig.passes.hold(nil, for: Rig.account)
-            let (caller, upstream) = try await self.begun(rig)
-            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            let (caller, upstream) = try await rig.begun()
+            #expect(await rig.server.fence(.kill()) == Self.closed)
             try await self.expectKilled(caller)
             #expect(try await upstream.ending() == .reset)
             // When it asks again nothing is left of the token
@@ -121,12 +108,12 @@ import TokenModel
             $0.retryOn = [DeadTokenSign(status: 200, body: .object(["error": .text("expired")]))]
         }
         try await withRig(setup) { rig in
-            let (caller, upstream) = try await self.begun(rig)
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"error\":"
             )
             try await rig.settle()
-            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            #expect(await rig.server.fence(.kill()) == Self.closed)
             try await self.expectKilled(caller)
             #expect(try await upstream.ending() == .reset)
         }
@@ -155,7 +142,7 @@ import TokenModel
             let question = try await rig.passes.questions.next("question")
             try await eventually("all to wait") { rig.server.waiterCount == 3 }
 
-            #expect(await rig.server.fence(.kill(scope), .abort, providers: providers) == FencedExchanges())
+            #expect(await rig.server.fence(.kill(scope), providers: providers) == FencedExchanges())
 
             #expect(rig.server.waiterCount == (isTold ? 0 : 3))
             guard isTold else { return }
@@ -177,7 +164,7 @@ import TokenModel
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let question = try await rig.passes.questions.next("question")
             // Given a kill that left room for new tokens
-            _ = await rig.server.fence(.kill(holds: false), .abort)
+            _ = await rig.server.fence(.kill(holds: false))
             #expect(rig.server.waiterCount == 1)
             rig.install(.sample(1))
             rig.passes.hold(nil, for: Rig.account)
@@ -194,14 +181,14 @@ import TokenModel
     @Test func `a body that waits to be whole does not, when the account is killed`() async throws {
         try await withRig(Rig.Setup.route { $0.replayBodyLimit = 1 << 20 }) { rig in
             // Given an upstream of HTTP/1.0
-            let (first, upstream) = try await self.begun(rig)
+            let (first, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await first.answer().body == "ok")
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
             try await rig.settle()
 
-            #expect(await rig.server.fence(.kill(), .abort) == FencedExchanges())
+            #expect(await rig.server.fence(.kill()) == FencedExchanges())
 
             try await self.expectKilled(caller)
         }
@@ -210,11 +197,11 @@ import TokenModel
     @Test(arguments: [true, false])
     func `an answer held back for a new token is not passed on`(holds: Bool) async throws {
         try await withRig { rig in
-            let (caller, upstream) = try await self.begun(rig)
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.refused.replacing("Content-Length: 4", with: "Content-Length: 5"))
             let question = try await rig.passes.questions.next("question")
 
-            #expect(await rig.server.fence(.kill(holds: holds), .abort) == Self.closed)
+            #expect(await rig.server.fence(.kill(holds: holds)) == Self.closed)
 
             #expect(try await upstream.ending() == .reset)
             if holds {
@@ -234,11 +221,11 @@ import TokenModel
 
     @Test func `an idle connection stays, and carries the next token`() async throws {
         try await withRig { rig in
-            let (caller, upstream) = try await self.begun(rig)
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.ok)
             #expect(try await caller.answer().body == "ok")
 
-            #expect(await rig.server.fence(.kill(holds: false), .abort) == FencedExchanges())
+            #expect(await rig.server.fence(.kill(holds: false)) == FencedExchanges())
 
             rig.install(.sample(2, stamp: Epoch(1)))
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -261,11 +248,11 @@ import TokenModel
         })
         try await withRig(setup) { rig in
             rig.install(.sample(7, account: bob, provider: ProviderID("other")))
-            let (killed, cut) = try await self.begun(rig)
-            let (caller, upstream) = try await self.begun(rig, "GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let (killed, cut) = try await rig.begun()
+            let (caller, upstream) = try await rig.begun("GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
 
-            #expect(await rig.server.fence(.kill(.provider(ProviderID("acme"))), .abort) == Self.closed)
+            #expect(await rig.server.fence(.kill(.provider(ProviderID("acme")))) == Self.closed)
 
             #expect(try await cut.ending() == .reset)
             try await self.expectKilled(killed)
@@ -278,7 +265,7 @@ import TokenModel
 
     @Test func `a pass with an old stamp that is announced late is no pass`() async throws {
         try await withRig { rig in
-            _ = await rig.server.fence(.kill(holds: false), .abort)
+            _ = await rig.server.fence(.kill(holds: false))
             rig.server.follow(.installed(.sample(2)))
             rig.passes.hold(nil, for: Rig.account)
             let caller = try await rig.caller()
@@ -297,7 +284,7 @@ import TokenModel
         try await withRig(Rig.Setup(pass: nil)) { rig in
             let bob = AccountID("bob")
             if !isLate { rig.server.follow(.installed(.sample(7, account: bob))) }
-            _ = await rig.server.fence(.kill(), .abort)
+            _ = await rig.server.fence(.kill())
             if isLate { rig.server.follow(.installed(.sample(7, account: bob))) }
             let routes = [RoutePlan.sample(port: rig.upstream.port) { $0.account = bob }]
             let setup = Rig.Setup(routes: { _ in routes })
@@ -314,27 +301,40 @@ import TokenModel
 
     @Test func `what was left to drain can be cut later`() async throws {
         try await withRig { rig in
-            let (caller, upstream) = try await self.begun(rig)
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
             #expect(try await caller.head().status == 200)
-            #expect(await rig.server.fence(.kill(), .drain) == FencedExchanges(draining: 1))
+            #expect(await rig.server.fence(.kill(streams: .drain)) == FencedExchanges(draining: 1))
             try await upstream.send("b")
             #expect(String(buffer: try await caller.bytes(2)) == "ab")
-            #expect(await rig.server.fence(.kill(), .abort) == Self.closed)
+            #expect(await rig.server.fence(.kill()) == Self.closed)
             #expect(try await caller.ending() == .reset)
             #expect(try await upstream.ending() == .reset)
         }
     }
 
+    @Test func `what was left to drain goes on when others are cut`() async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await rig.begun()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
+            #expect(try await caller.head().status == 200)
+            var epochs = KillEpochs.kill(streams: .drain)
+            _ = await rig.server.fence(epochs)
+            epochs.raise(.account(AccountID("another")), at: Epoch(2), holds: true, streams: .abort)
+            #expect(await rig.server.fence(epochs) == FencedExchanges(draining: 1))
+            try await upstream.send("bc")
+            #expect(String(buffer: try await caller.bytes(3)) == "abc")
+        }
+    }
+
     @Test func `an upload that the upstream does not take is left to drain when its head has gone`() async throws {
         try await withRig(Rig.Setup(isNarrow: true)) { rig in
-            let (caller, upstream) = try await self.begun(
-                rig,
+            let (caller, upstream) = try await rig.begun(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 67108864\r\n\r\n"
             )
             let piece = ByteBuffer(repeating: 0x61, count: 64 << 10)
             let taken = try await caller.sendUntilStalled(piece, limit: 64 << 20)
-            #expect(await rig.server.fence(.kill(), .drain) == FencedExchanges(draining: 1))
+            #expect(await rig.server.fence(.kill(streams: .drain)) == FencedExchanges(draining: 1))
             #expect(try await upstream.bytes(taken).readableBytes == taken)
         }
     }
@@ -342,7 +342,7 @@ import TokenModel
     @Test func `with no loop left there is nothing to close`() async throws {
         try await withRig { rig in
             _ = await rig.server.shutDown(grace: .zero)
-            #expect(await rig.server.fence(.kill(), .abort) == FencedExchanges())
+            #expect(await rig.server.fence(.kill()) == FencedExchanges())
         }
     }
 }

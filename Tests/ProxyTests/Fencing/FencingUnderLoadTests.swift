@@ -28,7 +28,7 @@ import TokenModel
                     rig.install(.sample(round, stamp: Epoch(round - 1)))
                     try await eventually("requests with token \(round)") { recorder.seen(round) >= 100 }
 
-                    _ = await rig.server.fence(.kill(at: round, holds: false), streams)
+                    _ = await rig.server.fence(.kill(at: round, holds: false, streams: streams))
 
                     try await recorder.forbid(round)
                     // When somebody still announces it

@@ -1,4 +1,3 @@
-import Dispatch
 import NIOCore
 import Proxy
 import Synchronization
@@ -25,34 +24,19 @@ import TokenModel
     ) async throws {
         try await withRig(self.setup(speaksTLS)) { rig in
             // Given an idle connection: on that a head waits for its tick's end
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")
             // and a loop that stands still behind a request that has just taken it
-            let stalled = SentFlag()
-            let mayGoOn = DispatchSemaphore(value: 0)
-            defer { mayGoOn.signal() }
-            rig.passes.whileUsing.withLock {
-                $0 = {
-                    stalled.set()
-                    mayGoOn.wait()
-                }
-            }
-            rig.install(.sample(2))
-            try await rig.settle()
-            try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
-            try await eventually("a loop that stands still") { stalled.isSet }
-            rig.passes.whileUsing.withLock { $0 = nil }
+            let loop = try await rig.stall { try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n") }
+            defer { loop.goOn() }
 
             // When the kill comes ahead of the tick's end
-            async let fencing = rig.server.fence(.kill(), streams)
+            async let fencing = rig.server.fence(.kill(streams: streams))
             try await eventually("the kill to be told") { rig.server.epochs.last == Epoch(1) }
             // What is told to the loops later stands behind it.
             rig.server.inject(until: .distantFuture)
-            mayGoOn.signal()
+            loop.goOn()
 
             let fenced = await fencing
             #expect(fenced == FencedExchanges(closed: 1))
@@ -67,14 +51,11 @@ import TokenModel
     @Test(arguments: KillStreams.allCases)
     func `I3_ an answer over TLS is cut without a farewell, or goes on`(streams: KillStreams) async throws {
         try await withRig(self.setup(true)) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
             #expect(try await caller.head().status == 200)
 
-            let fenced = await rig.server.fence(.kill(), streams)
+            let fenced = await rig.server.fence(.kill(streams: streams))
 
             switch streams {
             case .abort:

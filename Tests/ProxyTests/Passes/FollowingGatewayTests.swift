@@ -23,21 +23,21 @@ import TokenModel
         return book
     }
 
-    private func follow(_ gateway: inout Gateway, _ table: RouteTable, _ passes: PassBook) {
+    private func follow(_ gateway: Gateway, _ table: RouteTable, _ passes: PassBook) {
         gateway.follow(table, callers: CallerTable(nil, routes: table), passes: passes)
     }
 
     @Test func `a pass that was announced before its account had a route is there`() throws {
-        var gateway = Gateway(self.old)
+        let gateway = Gateway(self.old)
         let pass = Pass.sample(4, account: Self.bob)
         gateway.follow(.installed(pass))
         let table = RouteTable([.sample(port: 1) { $0.account = Self.bob }], following: self.old)
-        self.follow(&gateway, table, self.book(pass))
+        self.follow(gateway, table, self.book(pass))
         #expect(try self.authorized(gateway, table)?.contains("Bearer token-4") == true)
     }
 
     @Test func `a pass that is there gets the lines of new injections`() throws {
-        var gateway = Gateway(self.old)
+        let gateway = Gateway(self.old)
         gateway.follow(.installed(.sample()))
         let table = RouteTable(
             [
@@ -50,15 +50,15 @@ import TokenModel
             ],
             following: self.old
         )
-        self.follow(&gateway, table, self.book(.sample()))
+        self.follow(gateway, table, self.book(.sample()))
         #expect(try self.authorized(gateway, table)?.contains("\r\nAuthorization: Bearer token-1\r\n") == true)
         #expect(try self.authorized(gateway, table, "keyed")?.contains("\r\nX-Key: token-1\r\n") == true)
     }
 
     @Test func `a slot that no route uses keeps its pass for those under way, and then loses it`() throws {
-        var gateway = Gateway(self.old)
+        let gateway = Gateway(self.old)
         gateway.follow(.installed(.sample()))
-        self.follow(&gateway, RouteTable([], following: self.old), self.book(.sample()))
+        self.follow(gateway, RouteTable([], following: self.old), self.book(.sample()))
         gateway.follow(.retired(Rig.account))
         gateway.clearUnused { [0] }
         #expect(try self.authorized(gateway, self.old) != nil)
@@ -68,12 +68,12 @@ import TokenModel
     }
 
     @Test func `an account that was gone for a while does not find its old pass`() throws {
-        var gateway = Gateway(self.old)
+        let gateway = Gateway(self.old)
         gateway.follow(.installed(.sample()))
         let without = RouteTable([], following: self.old)
-        self.follow(&gateway, without, PassBook())
+        self.follow(gateway, without, PassBook())
         let again = RouteTable([.sample(port: 1)], following: without)
-        self.follow(&gateway, again, PassBook())
+        self.follow(gateway, again, PassBook())
         #expect(try self.authorized(gateway, again) == nil)
     }
 
@@ -83,7 +83,7 @@ import TokenModel
             CallerTable([CallerPlan(name: "c", keys: [key], routes: [route])], routes: table)
         }
         let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\nMartlet-Key: key\r\n\r\n")
-        var gateway = Gateway(self.old, callers: callers(self.old, may: "acme"))
+        let gateway = Gateway(self.old, callers: callers(self.old, may: "acme"))
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         guard case .wait = gateway.decide(request, from: &unverified) else {
             Issue.record("it may not use its route")

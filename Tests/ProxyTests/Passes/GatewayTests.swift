@@ -6,7 +6,7 @@ import TokenModel
 
 @Suite struct GatewayTests {
     private func gateway(_ routes: [RoutePlan] = [.sample(port: 1)], pass: Pass? = nil) -> Gateway {
-        var gateway = Gateway(RouteTable(routes))
+        let gateway = Gateway(RouteTable(routes))
         if let pass { gateway.follow(.installed(pass)) }
         return gateway
     }
@@ -34,7 +34,7 @@ import TokenModel
 
     @Test func `a request waits without a pass, goes with one, and waits again when it is dropped`() throws {
         let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-        var gateway = self.gateway()
+        let gateway = self.gateway()
         guard case .wait = self.decide(gateway, request) else {
             Issue.record("no pass, and it does not wait")
             return
@@ -91,26 +91,26 @@ import TokenModel
     }
 
     @Test func `a dropped pass authorizes nothing`() throws {
-        var gateway = self.gateway(pass: .sample())
+        let gateway = self.gateway(pass: .sample())
         gateway.follow(.dropped(Rig.account))
         #expect(try self.authorized(gateway) == nil)
     }
 
     @Test func `a newer pass replaces the older`() throws {
-        var gateway = self.gateway(pass: .sample(1))
+        let gateway = self.gateway(pass: .sample(1))
         gateway.follow(.installed(.sample(2)))
         #expect(try self.authorized(gateway)?.contains("Bearer token-2\r\n") == true)
     }
 
     @Test func `events of accounts that no route uses are ignored`() throws {
-        var gateway = self.gateway(pass: .sample())
+        let gateway = self.gateway(pass: .sample())
         gateway.follow(.installed(.sample(2, account: AccountID("bob"))))
         gateway.follow(.dropped(AccountID("bob")))
         #expect(try self.authorized(gateway)?.contains("token-1") == true)
     }
 
     @Test func `each route injects its own line of its own account`() throws {
-        var gateway = self.gateway([
+        let gateway = self.gateway([
             .sample(port: 1),
             .sample(port: 1) { plan in
                 plan.path = "/key/"
@@ -129,7 +129,7 @@ import TokenModel
     }
 
     @Test func `that an upstream took a token is news once, and only of the current one`() {
-        var gateway = self.gateway(pass: .sample(2))
+        let gateway = self.gateway(pass: .sample(2))
         let old = gateway.prove(TokenMark(.sample(1)), slot: 0)
         let first = gateway.prove(TokenMark(.sample(2)), slot: 0)
         let second = gateway.prove(TokenMark(.sample(2)), slot: 0)
@@ -140,7 +140,7 @@ import TokenModel
 
     @Test func `a doubled event keeps what is known of the pass`() {
         let pass = Pass.sample()
-        var gateway = self.gateway(pass: pass)
+        let gateway = self.gateway(pass: pass)
         let first = gateway.prove(TokenMark(pass), slot: 0)
         gateway.follow(.installed(pass))
         let second = gateway.prove(TokenMark(pass), slot: 0)

@@ -140,10 +140,7 @@ import TokenModel
     @Test(arguments: [true, false])
     func `an upstream that ends before its answer has reset the request`(resets: Bool) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             if resets { try await upstream.reset() } else { upstream.close() }
             self.expect(try await caller.answer(), .upstreamReset, 502)
             #expect(rig.upstream.connections == 1)

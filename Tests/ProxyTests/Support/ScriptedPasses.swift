@@ -48,6 +48,8 @@ final class ScriptedPasses: PassSource {
     let whileUsing = Mutex<(@Sendable () -> Void)?>(nil)
     /// Tokens that an upstream took.
     let accepted = Mailbox<TokenMark>()
+    /// Tokens that an upstream refused although they had been brought for a 401.
+    let refusedAgain = Mailbox<TokenMark>()
 
     /// From now on it answers with `pass` whoever does not refuse just that.
     func hold(_ pass: Pass?, for account: AccountID) {
@@ -77,6 +79,10 @@ final class ScriptedPasses: PassSource {
 
     func accepted(_ token: TokenMark, of account: AccountID) {
         self.accepted.put(token)
+    }
+
+    func refusedAgain(_ token: TokenMark, of account: AccountID) {
+        self.refusedAgain.put(token)
     }
 
     /// Answers what was left unanswered.

@@ -14,6 +14,17 @@ import Testing
         return ProxyPlan(listeners: [.init(host: host, port: 0, tls: tls)], routes: [], eventLoops: 1)
     }
 
+    /// The routes as they are read once more, with what the files of their trust hold now.
+    private func plan(_ setup: Rig.Setup, trusting trust: UpstreamTLS.Files) throws -> ProxyPlan {
+        let tls = try UpstreamTLS(trust)
+        let routes = setup.routes(1).map { plan in
+            var plan = plan
+            plan.upstream.tls = tls
+            return plan
+        }
+        return ProxyPlan(listeners: [], routes: routes, eventLoops: 1)
+    }
+
     private func request(_ caller: Peer) async throws -> Int {
         try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
         return try await caller.answer().head.status
@@ -80,15 +91,11 @@ import Testing
             #expect(try await caller.answer().head.status == 502)
 
             try self.files.write(TestCertificates.selfSigned, to: "roots.pem")
-            let again = try UpstreamTLS(trust)
-            let routes = setup.routes(1).map { plan in
-                var plan = plan
-                plan.upstream.tls = again
-                return plan
-            }
-            let renewal = rig.server.renewCertificates(from: .init(listeners: [], routes: routes, eventLoops: 1))
+            let renewal = try rig.server.renewCertificates(from: self.plan(setup, trusting: trust))
 
             #expect(renewal == CertificateRenewal(listeners: [], routes: ["one", "two"]))
+            // The loop has heard of it by then: else it may dial twice.
+            try await rig.settle()
             let refused = rig.upstream.connections
             try await caller.send("GET /one/ HTTP/1.1\r\nHost: a\r\n\r\n")
             for _ in 0..<refused { _ = try await rig.upstream.accept() }
@@ -96,6 +103,43 @@ import Testing
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
             #expect(try await caller.head().status == 204)
+        }
+    }
+
+    @Test func `a connection that was made under the old trust serves no further request`() async throws {
+        let trust = UpstreamTLS.Files(certificateAuthorities: self.files.path("roots.pem"))
+        try self.files.write(TestCertificates.selfSigned, to: "roots.pem")
+        var setup = Rig.Setup()
+        setup.speaksTLS = true
+        let tls = try UpstreamTLS(trust)
+        setup.routes = { port in [.sample(port: port) { $0.upstream.tls = tls }] }
+        try await withRig(setup) { [setup] rig in
+            // Given a connection that is idle, and one that is in use
+            let idle = try await rig.caller()
+            let busy = try await rig.caller()
+            var upstreams: [Peer] = []
+            for caller in [idle, busy] {
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                upstreams.append(upstream)
+            }
+            try await upstreams[0].send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await idle.head().status == 204)
+
+            // When the upstream's authority is taken out
+            try self.files.write(TestCertificates.authority, to: "roots.pem")
+            _ = try rig.server.renewCertificates(from: self.plan(setup, trusting: trust))
+
+            // Then the one ends at once, the other behind its answer, and there is no other
+            _ = try await upstreams[0].rest()
+            try await upstreams[1].send("HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await busy.head().status == 204)
+            _ = try await upstreams[1].rest()
+            for caller in [idle, busy] {
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 502)
+            }
         }
     }
 }

@@ -53,10 +53,7 @@ import TokenModel
         row: (what: String, answer: String)
     ) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send(Self.get)
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun(Self.get)
             // The gateway may be gone before it has all of it.
             let sending = Task { try await upstream.send(row.answer) }
             let answer = try await caller.answer()
@@ -97,10 +94,7 @@ import TokenModel
     ])
     func `F23 a bad chunk costs both connections, the caller's by a reset`(chunks: String) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send(Self.get)
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             #expect(try await caller.head().status == 200)
             try await upstream.send(chunks)
@@ -120,10 +114,7 @@ import TokenModel
     ])
     func `F23 a body past its length, or a second answer, goes to nobody`(answer: String) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send(Self.get)
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send(answer)
             let first = try await caller.head()
             if first.status == 200 { #expect(["ok", ""].contains(String(buffer: try await caller.body(of: first)))) }
@@ -145,10 +136,7 @@ import TokenModel
         resets: Bool
     ) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send(Self.get)
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send("HTTP/1.1 200 OK\r\n\(rest)")
             #expect(try await caller.head().status == 200)
             if resets { try await upstream.reset() } else { upstream.close() }
@@ -162,10 +150,7 @@ import TokenModel
         resets: Bool
     ) async throws {
         try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send(Self.get)
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun(Self.get)
             if !beginning.isEmpty { try await upstream.send(beginning) }
             if resets { try await upstream.reset() } else { upstream.close() }
             let answer = try await caller.answer()

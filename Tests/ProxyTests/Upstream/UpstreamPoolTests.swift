@@ -1,5 +1,6 @@
 import Proxy
 import Telemetry
+import TestKit
 import Testing
 
 @Suite struct UpstreamPoolTests {
@@ -34,6 +35,60 @@ import Testing
         }
     }
 
+    @Test func `a lower limit ends as many idle connections as are too many, and no more`() async throws {
+        var setup = Rig.Setup()
+        setup.limits = { $0.connections = 5 }
+        try await withRig(setup) { [setup] rig in
+            let (callers, upstreams) = try await self.busy(rig, 5)
+            for (caller, upstream) in zip(callers, upstreams) {
+                try await upstream.send(Self.ok)
+                _ = try await caller.answer()
+            }
+            let routes = Rig.routes(setup, rig.upstream.port)
+            let plan = ProxyPlan(listeners: [], routes: routes, connections: 3, eventLoops: 1)
+
+            _ = await rig.server.follow(plan)
+
+            // Those that have been idle for the longest
+            for upstream in upstreams.prefix(2) { _ = try await upstream.rest() }
+            for caller in callers.prefix(3) { try await caller.send("GET /acme/more HTTP/1.1\r\nHost: a\r\n\r\n") }
+            for upstream in upstreams.suffix(3) { #expect(try await upstream.head().request == "GET /v2/more") }
+            #expect(rig.upstream.connections == 5)
+        }
+    }
+
+    @Test func `connections that nobody waits for make room where there are too many`() async throws {
+        // Given an upstream that does not answer a handshake, and a caller that left meanwhile
+        var setup = Rig.Setup()
+        let files = try TLSFiles()
+        try files.write(TestCertificates.authority, to: "roots.pem")
+        let tls = try UpstreamTLS(UpstreamTLS.Files(certificateAuthorities: files.path("roots.pem")))
+        setup.routes = { port in
+            [
+                .sample(port: port) {
+                    $0.upstream.tls = tls
+                    $0.timeouts.connect = .seconds(60)
+                }
+            ]
+        }
+        setup.limits = { $0.connections = 1 }
+        try await withRig(setup) { rig in
+            let leaving = try await rig.caller()
+            try await leaving.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let unwanted = try await rig.upstream.accept()
+            leaving.close()
+            // When another comes
+            try await eventually("another to be let in") {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                defer { caller.close() }
+                return rig.upstream.connections >= 2
+            }
+            // Then the first one's connection is given up
+            _ = try await unwanted.rest()
+        }
+    }
+
     @Test func `those who wait are served in the order they came`() async throws {
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let (_, upstreams) = try await self.busy(rig, 1)
@@ -60,6 +115,31 @@ import Testing
             #expect(try await callers[0].answer().head.status == 502)
             let fresh = try await rig.upstream.accept()
             #expect(try await fresh.head().request == "GET /v2/waiting")
+        }
+    }
+
+    @Test func `a connection whose end stands behind its answer is given to nobody who waits`() async throws {
+        try await withRig(.route { $0.maxConnections = 2 }) { rig in
+            // Given two who wait, and a loop that stands still behind the first of them, who has got a connection
+            let (callers, upstreams) = try await self.busy(rig, 2)
+            for request in [
+                "GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n",
+                "POST /acme/second HTTP/1.1\r\nHost: a\r\n" + "hello".framed(false),
+            ] {
+                let waiting = try await rig.caller()
+                try await waiting.send(request)
+                try await rig.settle()
+            }
+            let loop = try await rig.stall { try await upstreams[1].send(Self.ok) }
+            defer { loop.goOn() }
+            // When the other connection has an answer, and its end right behind it
+            try await upstreams[0].send(Self.ok)
+            try await upstreams[0].finish()
+            loop.goOn()
+            // Then the second gets a new one
+            #expect(try await callers[0].answer().body == "ok")
+            let fresh = try await rig.upstream.accept()
+            #expect(try await fresh.head().request == "POST /v2/second")
         }
     }
 

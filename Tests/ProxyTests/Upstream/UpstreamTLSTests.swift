@@ -37,10 +37,7 @@ import Testing
 
     @Test func `an answer that ends with the connection is whole when TLS says so too`() async throws {
         try await withRig(self.setup()) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\n\r\nhello")
             upstream.close()
             #expect(try await caller.answer().body == "hello")
@@ -49,10 +46,7 @@ import Testing
 
     @Test func `an answer that is cut below TLS is not whole, though TCP ends cleanly`() async throws {
         try await withRig(self.setup()) { rig in
-            let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
+            let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
             try await upstream.finishBelowTLS()

@@ -28,6 +28,38 @@ import TokenRefresh
         #expect(after)
     }
 
+    @Test func `I11_a 401 to what another replica has put in place of what a 401 brought starts that time too`() {
+        var refusals = Refusals()
+        refusals.brings(self.mark(2), now: self.start)
+        let others = refusals.mayRefresh(self.mark(3), now: self.start.advanced(by: .seconds(1)))
+        #expect(!others)
+
+        // What some upstream has taken since tells that it does not refuse everything.
+        for proven in [self.mark(4), self.mark(5)] {
+            refusals = Refusals()
+            refusals.brings(self.mark(4), now: self.start)
+            refusals.proves(proven)
+            let died = refusals.mayRefresh(self.mark(5), now: self.start.advanced(by: .seconds(1)))
+            #expect(died)
+        }
+    }
+
+    @Test func `I11_a replay that is refused starts that time, also when another replica has brought more since`() {
+        var refusals = Refusals()
+        refusals.brings(self.mark(2), now: self.start)
+        refusals.refusedAgain(self.mark(2), now: self.start)
+        let within = refusals.mayRefresh(self.mark(3), now: self.start.advanced(by: .milliseconds(59_999)))
+        let after = refusals.mayRefresh(self.mark(3), now: self.start.advanced(by: .seconds(60)))
+        #expect(!within)
+        #expect(after)
+
+        refusals.brings(self.mark(4), now: self.start.advanced(by: .seconds(60)))
+        refusals.proves(self.mark(4))
+        refusals.refusedAgain(self.mark(4), now: self.start.advanced(by: .seconds(61)))
+        let proven = refusals.mayRefresh(self.mark(4), now: self.start.advanced(by: .seconds(61)))
+        #expect(proven)
+    }
+
     @Test func `a token that some upstream took is refreshed by a later 401 at once`() {
         var refusals = Refusals()
         refusals.brings(self.mark(2), now: self.start)

@@ -192,6 +192,25 @@ import TokenStorage
         }
     }
 
+    @Test func `a probe of a refused client that is not answered is made again at the same distance`() async throws {
+        try await self.putExpired()
+        self.provider.answer(.config(.code("invalid_client")))
+        self.provider.answer(.ambiguous(.timedOut), .ambiguous(.timedOut), .success(.sample(9)))
+        try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
+            _ = await replica.ask(self.accounts[0]).value
+            self.house.clock.advance(by: .seconds(30))
+            _ = await replica.ask(self.accounts[1]).value
+            #expect(self.provider.spent.count == 3)
+
+            self.house.clock.advance(by: .seconds(29))
+            _ = await replica.ask(self.accounts[2]).value
+            #expect(self.provider.spent.count == 3)
+            self.house.clock.advance(by: .seconds(1))
+            let recovered = await replica.ask(self.accounts[3]).value
+            #expect(recovered.generation == Generation(2))
+        }
+    }
+
     @Test func `a dead grant is told once by all replicas`() async throws {
         try await self.house.put(.expired())
         self.provider.answerAll(with: .dead(.code("invalid_grant")))

@@ -23,17 +23,22 @@ import TokenStorage
         }
     }
 
+    /// A request to an upstream that says 401 to it, and to its replay.
+    ///
+    /// - Parameter isReplayed: its body could be sent again.
+    private func requestInVain(_ replica: Replica, isReplayed: Bool = true) async throws {
+        let current = try await replica.engine.pass(for: alice)
+        let next = try await replica.engine.pass(for: alice, refused: current.generation)
+        if isReplayed, next.generation != current.generation {
+            replica.engine.refusedAgain(TokenMark(next), for: alice)
+        }
+    }
+
     @Test func `I11_an upstream that always says 401 causes a refresh a minute`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             for _ in 0..<600 {
-                let current = try await replica.engine.pass(for: alice)
-                let next = try await replica.engine.pass(for: alice, refused: current.generation)
-                if next.generation != current.generation {
-                    // The replay is refused too.
-                    let last = try await replica.engine.pass(for: alice, refused: next.generation)
-                    #expect(last == next)
-                }
+                try await self.requestInVain(replica)
                 self.house.clock.advance(by: .seconds(1))
                 // The clock must not overtake one that goes ahead of expiry.
                 try await eventually("no refresh to be under way") {
@@ -42,6 +47,29 @@ import TokenStorage
             }
             #expect(self.provider.spent.count <= 10)
             #expect(self.provider.spent.count >= 9)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `I11_such an upstream causes a refresh a minute and replica, whichever of two replicas meets it`(
+        isReplayed: Bool
+    ) async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { one in
+            try await self.house.withReplica(self.provider) { other in
+                for second in 0..<600 {
+                    try await self.requestInVain(second.isMultiple(of: 2) ? one : other, isReplayed: isReplayed)
+                    self.house.clock.advance(by: .seconds(1))
+                    try await eventually("no refresh to be under way") {
+                        let states = [
+                            await one.engine.status(of: alice)?.state, await other.engine.status(of: alice)?.state,
+                        ]
+                        return !states.contains(.refreshing)
+                    }
+                }
+                #expect(self.provider.spent.count <= 20)
+                #expect(self.provider.spent.count >= 9)
+            }
         }
     }
 

@@ -80,6 +80,32 @@ import TokenStorage
         }
     }
 
+    @Test func `a wait that the provider asked for is kept although the store does not take it`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.throttled(retryAfter: .seconds(300)))
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let asked = replica.ask()
+            try await eventually("the provider to be asked") { self.provider.heldCount == 1 }
+            self.house.store.become(.full)
+            self.provider.release()
+            let told = await asked.value
+            self.house.store.become(.none)
+            #expect(told == .error(.refreshFailed))
+            #expect(try await self.house.record()?.trouble == nil)
+
+            self.house.clock.advance(by: .seconds(299))
+            let early = await replica.ask().value
+            #expect(early == .error(.refreshFailed))
+            #expect(self.provider.spent.count == 1)
+
+            self.house.clock.advance(by: .seconds(1))
+            let served = await replica.ask().value
+            #expect(served.generation == Generation(2))
+            #expect(self.provider.spent.count == 2)
+        }
+    }
+
     @Test func `a refused account leaves the provider's other accounts alone`() async throws {
         try await self.house.put(.expired())
         try await self.house.put(.expired(), for: self.bob)

@@ -172,6 +172,49 @@ import TokenStorage
         #expect(bench.stored?.record.binding == .acme)
     }
 
+    // MARK: - Beside a kill
+
+    /// Takes the tokens out as a kill's sweep does.
+    private static func sweep(_ record: inout AccountRecord) {
+        record.rememberKilled()
+        record.tokens = nil
+        record.trouble = nil
+    }
+
+    @Test func `a success over a record that a kill has emptied leaves what was killed known`() {
+        let earlier = TokenDigest(of: Secret("rt-earlier"))
+        var bench = FlightBench(.expired().with { $0.killed = [earlier] }, [.success(.sample())])
+        bench.interfere = { bench, step, number in if step == "commit", number == 4 { bench.change(Self.sweep) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
+        #expect(bench.stored?.record.killed == [earlier] + ["rt-0", "at-0"].map { TokenDigest(of: Secret($0)) })
+    }
+
+    @Test func `a write back does not bring tokens back that a kill has taken out`() {
+        var bench = FlightBench(.expired(), [.refused(.noKnownReason)])
+        bench.interfere = { bench, step, _ in if step == "write back" { bench.change(Self.sweep) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(bench.stored?.record == AccountRecord.expired().with(Self.sweep))
+    }
+
+    @Test func `a grant that a kill has taken out meanwhile is not declared dead`() {
+        var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
+        bench.interfere = { bench, step, number in if step == "read", number == 4 { bench.change(Self.sweep) } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.accountEmpty)))
+        #expect(!outcome.declaredDead)
+        #expect(bench.stored?.record.tokens == nil)
+        #expect(bench.stored?.record.hasKilled(Secret("rt-0")) == true)
+    }
+
     // MARK: - Dead, and writing back
 
     private static let adopted = AccountRecord.Binding(
@@ -301,6 +344,19 @@ import TokenStorage
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.stored?.record.trouble?.tries == 1)
         #expect(bench.steps.filter { $0 == "write back" }.count == 1)
+    }
+
+    @Test(arguments: [StoreError.away, .full])
+    func `a write back that the store does not take is handed on`(failure: StoreError) {
+        var bench = FlightBench(.expired(), [.throttled(retryAfter: .seconds(300))])
+        bench.interfere = { bench, _, number in if number >= 4 { bench.failure = failure } }
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .failed(.any(.refreshFailed)))
+        #expect(outcome.unwritten?.retryAfter == .seconds(300))
+        #expect(outcome.sight?.entry == bench.stored)
+        #expect(bench.stored?.record.claim?.id == FlightBench.claim)
     }
 
     @Test func `a write back does not undo an import`() {

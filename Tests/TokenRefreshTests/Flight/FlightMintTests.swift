@@ -43,6 +43,15 @@ import TokenStorage
         #expect(bench.stored?.record.stamp == Epoch(7))
     }
 
+    @Test func `what was killed, and not taken out yet, is known again when it is minted over`() throws {
+        let record = Self.minted()
+        var bench = self.bench(record, .success(.sample(2)))
+        bench.epochs.raise(.account(AccountID("alice")), at: Epoch(9), holds: false)
+        #expect(bench.fly().result == .committed)
+        let token = try #require(record.tokens?.accessToken)
+        #expect(bench.stored?.record.hasKilled(token) == true)
+    }
+
     @Test func `what was forgotten is minted again`() {
         var bench = self.bench(Self.minted { $0.tokens = nil }, .success(.sample()))
         let outcome = bench.fly()

@@ -43,10 +43,10 @@ import TokenRefresh
         #expect(changes == (opens ? [.opened] : []))
     }
 
-    @Test func `for 30 s nothing goes, then one request of another account than last time`() {
+    @Test func `for 10 s nothing goes, then one request of another account than last time`() {
         var breaker = self.opened()
-        let early = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .milliseconds(29_999)))
-        let due = self.start.advanced(by: .seconds(30))
+        let early = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .milliseconds(9_999)))
+        let due = self.start.advanced(by: .seconds(10))
         let same = breaker.admit(self.bob, of: 3, now: due)
         let other = breaker.admit(self.alice, of: 3, now: due)
         let beside = breaker.admit(self.carol, of: 3, now: due)
@@ -58,13 +58,13 @@ import TokenRefresh
 
     @Test func `where no other asks, the account of last time finds out`() {
         var breaker = self.opened()
-        let late = breaker.admit(self.bob, of: 3, now: self.start.advanced(by: .seconds(35)))
+        let late = breaker.admit(self.bob, of: 3, now: self.start.advanced(by: .seconds(15)))
         #expect(late == .probe)
     }
 
-    @Test func `a probe that fails opens it for another 30 s, which is no news`() {
+    @Test func `a probe that fails opens it for another 10 s, which is no news`() {
         var breaker = self.opened()
-        let due = self.start.advanced(by: .seconds(30))
+        let due = self.start.advanced(by: .seconds(10))
         _ = breaker.admit(self.alice, of: 3, now: due)
         let change = breaker.learned(
             .failed,
@@ -72,8 +72,8 @@ import TokenRefresh
             probe: true,
             now: due.advanced(by: .seconds(16))
         )
-        let again = breaker.admit(self.alice, of: 3, now: due.advanced(by: .seconds(46)))
-        let other = breaker.admit(self.bob, of: 3, now: due.advanced(by: .seconds(46)))
+        let again = breaker.admit(self.alice, of: 3, now: due.advanced(by: .seconds(26)))
+        let other = breaker.admit(self.bob, of: 3, now: due.advanced(by: .seconds(26)))
         #expect(change == nil)
         #expect(again == .open(retryAfter: .seconds(5)))
         #expect(other == .probe)
@@ -82,7 +82,7 @@ import TokenRefresh
     @Test(arguments: [true, false])
     func `any answer closes it, the probe's or one that was on its way`(isProbe: Bool) {
         var breaker = self.opened()
-        if isProbe { _ = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(30))) }
+        if isProbe { _ = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(10))) }
         let change = breaker.learned(.answered, of: self.alice, probe: isProbe, now: self.start)
         let next = breaker.admit(self.bob, of: 3, now: self.start)
         #expect(change == .closed)
@@ -92,7 +92,7 @@ import TokenRefresh
 
     @Test func `a probe that sent nothing leaves its place to the next`() {
         var breaker = self.opened()
-        let due = self.start.advanced(by: .seconds(30))
+        let due = self.start.advanced(by: .seconds(10))
         _ = breaker.admit(self.alice, of: 3, now: due)
         _ = breaker.learned(.nothing, of: self.alice, probe: true, now: due)
         let next = breaker.admit(self.carol, of: 3, now: due)
@@ -106,7 +106,7 @@ import TokenRefresh
             let change = breaker.learned(.failed, of: self.carol, probe: false, now: now)
             #expect(change == nil)
         }
-        let probe = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(30)))
+        let probe = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(10)))
         #expect(probe == .probe)
     }
 

@@ -26,11 +26,11 @@ import TokenRefresh
         self.fail(&gate, times: 5, now: self.start)
         for _ in 0..<10 {
             let place = gate.queue(self.alice, isForced: false, patience: .zero, now: self.start)
-            #expect(place == .refused(.failing(retryAfter: .seconds(35))))
+            #expect(place == .refused(.failing(retryAfter: .seconds(15))))
         }
         let forced = gate.queue(self.alice, isForced: true, patience: .zero, now: self.start)
         #expect(forced == .at(self.start))
-        #expect(gate.standing == .failing(retryAt: self.start.advanced(by: .seconds(30))))
+        #expect(gate.standing == .failing(retryAt: self.start.advanced(by: .seconds(10))))
     }
 
     @Test func `a client that is refused and a provider that fails are two things, and each is told once`() {
@@ -94,6 +94,20 @@ import TokenRefresh
         gate.follow(RefreshRate(perSecond: 1, burst: 2), accounts: 2, now: self.start)
         let ticket = self.pass(&gate, self.alice, now: self.start)
         #expect(ticket?.probesAnswer == true)
+    }
+
+    @Test func `a probe of before a reload leaves the place of the one after it`() {
+        var gate = ProviderGate(RefreshRate(), accounts: 2)
+        self.fail(&gate, times: 5, now: self.start)
+        let due = self.start.advanced(by: .seconds(30))
+        let before = self.pass(&gate, self.bob, now: due)
+        gate.follow(RefreshRate(), accounts: 2, now: due)
+        let after = self.pass(&gate, self.alice, now: due)
+        _ = gate.learned(.nothing, .nothing, by: before, of: self.bob, now: due)
+        let beside = self.pass(&gate, self.bob, now: due)
+        #expect(before?.probesAnswer == true)
+        #expect(after?.probesAnswer == true)
+        #expect(beside == nil)
     }
 
     @Test func `a provider that is left with one account by a reload is given up no more`() {

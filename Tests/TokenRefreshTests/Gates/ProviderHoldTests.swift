@@ -37,11 +37,25 @@ import TokenRefresh
         _ = hold.learned(.refused, probe: false, now: self.start)
         let atProbe = self.start.advanced(by: .seconds(30))
         _ = hold.admit(now: atProbe)
-        _ = hold.learned(.nothing, probe: true, now: atProbe)
+        _ = hold.learned(.silence, probe: true, now: atProbe)
         let early = hold.admit(now: atProbe.advanced(by: .seconds(29)))
         let again = hold.admit(now: atProbe.advanced(by: .seconds(30)))
         #expect(early == .held(retryAfter: .seconds(1)))
         #expect(again == .probe)
+    }
+
+    @Test func `a probe that sent nothing leaves its place to the next, and the distance as it was`() {
+        var hold = ProviderHold()
+        _ = hold.learned(.refused, probe: false, now: self.start)
+        let atProbe = self.start.advanced(by: .seconds(30))
+        _ = hold.admit(now: atProbe)
+        let changed = hold.learned(.nothing, probe: true, now: atProbe)
+        let next = hold.admit(now: atProbe)
+        _ = hold.learned(.refused, probe: true, now: atProbe)
+        let early = hold.admit(now: atProbe.advanced(by: .seconds(59)))
+        #expect(!changed)
+        #expect(next == .probe)
+        #expect(early == .held(retryAfter: .seconds(1)))
     }
 
     @Test func `after a reload the next one probes, also beside a probe of before`() {

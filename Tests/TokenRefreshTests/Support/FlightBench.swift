@@ -20,6 +20,8 @@ struct FlightBench {
     var timeout = Duration.seconds(8)
     /// Ends the flight by a stop, at its next pause.
     var stopping = Stopping.no
+    /// The kill log, as read when it is admitted.
+    var epochs = KillEpochs()
     /// What the admission says.
     var refusal: PassError?
     /// Whether the journal can be written.
@@ -97,7 +99,7 @@ struct FlightBench {
                 let isHolderDead = holder.map(self.deadBoots.contains) ?? false
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.now)
             case .admit:
-                action = flight.didAdmit(self.refusal, now: self.now)
+                action = flight.didAdmit(self.refusal, under: self.epochs, now: self.now)
             case .write(let record, let expecting):
                 action = flight.didWrite(self.write(record, expecting), sentAt: startedAt, now: self.now)
             case .redeem(let refreshToken, let sendBy):

@@ -10,6 +10,7 @@ const RECORDS = 40;         // of the audit log; a change has two of them
 // MARK: What is known, each with when it was last said and what was wrong since
 
 const known = { status: {}, replicas: {}, kills: {}, audit: {} };
+let lacksKills = false;     // the store could not be read: newer kills of other replicas are not known
 let skew = 0;               // the gateway's clock is ahead of ours by so much
 let polling = 0;            // the timer, or that a look is under way
 let outages = 0;            // looks in a row without an answer
@@ -116,7 +117,11 @@ async function look() {
     // After the status, so that no report is older than what is killed; and not behind an outage, which would show late.
     if (!known.status.fault) {
       await Promise.all([
-        learn("kills", async () => (await ask("GET", "/v1/kills")).kills),
+        learn("kills", async () => {
+          const { kills, store } = await ask("GET", "/v1/kills");
+          lacksKills = store !== "reachable";
+          return kills;
+        }),
         learn("audit", readAudit),
       ]);
     }
@@ -218,7 +223,7 @@ const WITNESS = {
 const DEEDS = {
   import: "imported tokens", adopt: "adopted tokens", refresh: "refreshed", remove: "removed tokens", kill: "killed", revive: "revived",
   reload: "read the configuration again", takeover: "took over the addresses", rekey: "sealed the store anew",
-  forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens",
+  forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
 };
 
 /// Why a kill is not complete, by how far the store has taken it.
@@ -370,6 +375,7 @@ function showVerdict() {
     text = "This gateway serves nobody";
     note = !status.store.open ? "Its store can’t be read." : status.replica.lease_until ? "A listener is not bound." : "Its lease has lapsed: it could not read the kill log.";
   }
+  if (lacksKills) note += `${note.endsWith(".") ? "" : "."} The store can’t be read just now: newer kills and revivals are not seen here.`;
   $("verdict").className = `verdict ${kind}`;
   put($("verdict-text"), text);
   put($("verdict-note"), note);

@@ -11,9 +11,13 @@ extension AccountReply {
 
     /// That it is not valid.
     private var failure: CommandFailure {
-        let reason = self.lastError.map { " (\($0))" } ?? ""
+        let reason = self.lastError.flatMap { $0 == self.state ? nil : " (\($0))" } ?? ""
         let help =
             switch self.state {
+            case "killed":
+                "martlet status shows what is killed; martlet revive --account \(self.name) (or "
+                    + "--provider \(self.provider), or --all) lifts that; what was killed stays dead: import new "
+                    + "tokens then (minted ones come by themselves)"
             case "reauthorization_required" where self.lastError == "bound_elsewhere":
                 "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
                     + "\(self.name) if they belong to the configured one, else import new ones"

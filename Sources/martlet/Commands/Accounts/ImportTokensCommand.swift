@@ -52,7 +52,7 @@ struct ImportTokensCommand: AsyncParsableCommand {
     /// counts among those that the gateway slows down.
     private func standing(_ client: AdminClient) async throws(CommandFailure) -> AccountReply? {
         let reply = try await client.exchange(.account(self.name))
-        let failure = reply.failure(of: AdminRequest.importTokens([], for: self.name).attempt)
+        let failure = client.refusal(in: reply, of: AdminRequest.importTokens([], for: self.name).attempt)
         if let failure, failure.status == .notAllowed || failure.status == .unavailable { throw failure }
         return try? reply.read(AccountReply.self)
     }

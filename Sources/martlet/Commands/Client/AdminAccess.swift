@@ -5,6 +5,9 @@ internal import TokenModel
 package struct AdminAccess: Sendable {
     /// `http://host:port`, without a slash at the end.
     package let address: String
+    /// Where the token is from, for who has to be told that it was the wrong one: a file's path, or the name of a
+    /// variable; `nil` where none was asked for.
+    package let tokenOrigin: String?
     private let token: Secret?
 
     /// Finds both: on the command line, in the environment, in the configuration, or at their defaults. The
@@ -35,10 +38,12 @@ package struct AdminAccess: Sendable {
                 Self.standard
             }
         guard needsToken else {
+            self.tokenOrigin = nil
             self.token = nil
             return
         }
         if tokenFile == nil, let variable {
+            self.tokenOrigin = "MARTLET_ADMIN_TOKEN"
             self.token = try Self.token(in: variable, from: "MARTLET_ADMIN_TOKEN")
         } else {
             let path =
@@ -47,6 +52,7 @@ package struct AdminAccess: Sendable {
                 } else {
                     try Self.madeTokenFile(configured, in: surroundings)
                 }
+            self.tokenOrigin = path
             self.token = try Self.token(in: surroundings.text(path), from: path)
         }
     }

@@ -16,8 +16,13 @@ struct AdminClient: Sendable {
     /// Sends a request and returns its answer, which is one that the request was done.
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
         let reply = try await self.exchange(request)
-        if let failure = reply.failure(of: request.attempt) { throw failure }
+        if let failure = self.refusal(in: reply, of: request.attempt) { throw failure }
         return reply
+    }
+
+    /// As ``AdminReply/failure(of:tokenFrom:)``, with the token that is sent from here.
+    func refusal(in reply: AdminReply, of attempt: String) -> CommandFailure? {
+        reply.failure(of: attempt, tokenFrom: self.access.tokenOrigin)
     }
 
     /// Sends a request and returns its answer, whatever it says.

@@ -32,8 +32,11 @@ package struct AdminReply: Equatable, Sendable {
 
     /// What a refusal comes to for the command that asked, in the gateway's words; `nil` for an answer that is none.
     ///
-    /// - Parameter attempt: what was tried, as in `import tokens for alice`.
-    package func failure(of attempt: String) -> CommandFailure? {
+    /// - Parameters:
+    ///   - attempt: what was tried, as in `import tokens for alice`.
+    ///   - origin: where the token is from that was sent. It is named where that opens nothing: the default's is not
+    ///     that of a gateway elsewhere.
+    package func failure(of attempt: String, tokenFrom origin: String? = nil) -> CommandFailure? {
         guard !(200..<300).contains(self.httpStatus) else { return nil }
         let status = ProgramExit(httpStatus: self.httpStatus)
         guard let problem = try? JSONDecoder().decode(ProblemReply.self, from: Data(self.body)),
@@ -51,7 +54,9 @@ package struct AdminReply: Equatable, Sendable {
                 "can't \(attempt): that is not an admin address, but one for callers; see admin.address of the configuration"
             )
         }
-        return CommandFailure(status, "can't \(attempt): \(problem.detail)")
+        let isRefused = self.httpStatus == 401 || self.httpStatus == 429
+        let help = origin.map { "; this was the token of \($0): name that gateway's with --admin-token-file" } ?? ""
+        return CommandFailure(status, "can't \(attempt): \(problem.detail)\(isRefused ? help : "")")
     }
 
     /// Whether an error's code is one that only callers are answered.

@@ -2,6 +2,8 @@
 package struct StatusReply: Decodable, Equatable, Sendable {
     package let version: String
     package let ready: Bool
+    /// `true` while it lets its last requests end; `nil` otherwise, or where a gateway of before says nothing of it.
+    package let stopping: Bool?
     package let replica: Replica
     package let store: Store
     package let listeners: [Listener]
@@ -13,7 +15,7 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package let accounts: [AccountReply]
 
     private enum CodingKeys: String, CodingKey {
-        case version, ready, replica, store, listeners, killed, providers, accounts
+        case version, ready, stopping, replica, store, listeners, killed, providers, accounts
         case waitingKills = "waiting_kills"
     }
 
@@ -59,6 +61,17 @@ package struct StatusReply: Decodable, Equatable, Sendable {
 /// Whether a gateway is ready for callers.
 package struct ReadinessReply: Decodable, Equatable, Sendable {
     package let ready: Bool
+    /// `true` while it lets its last requests end; `nil` otherwise, or where a gateway of before says nothing of it.
+    package let stopping: Bool?
     /// What that hangs on.
     package let checks: [String: Bool]
+
+    /// Why it is not ready; `nil` where it is.
+    package var obstacle: String? {
+        guard !self.ready else { return nil }
+        // Its listeners are closed on purpose then.
+        if self.stopping == true { return "it is stopping, and ends when its last requests have" }
+        let failed = self.checks.filter { !$0.value }.keys.sorted().joined(separator: ", ")
+        return failed.isEmpty ? "it does not say why" : failed
+    }
 }

@@ -6,6 +6,10 @@ struct KillCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
         abstract: "Invalidate tokens: all of them, a provider's or an account's.",
+        usage: """
+            martlet kill (--all | --provider <name> | --account <name>) --reason <text>
+                         [--wait <time>] [--drain] [<options>]
+            """,
         discussion: """
             When it says complete, no replica puts any of these tokens into a request, and none ever will; the tokens are \
             being revoked at their providers, and the report says how that went. Until martlet revive no new ones come. \
@@ -91,11 +95,13 @@ struct ReviveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revive",
         abstract: "Let new tokens come after a kill.",
+        usage: "martlet revive (--all | --provider <name> | --account <name>) --reason <text> [<options>]",
         discussion: """
             What was killed stays dead: accounts need new tokens by import or sign-in; minted ones come by themselves.
 
             Example:
               martlet revive --account alice --reason "laptop replaced"
+              martlet revive --all --reason "the drill is over"
             """
     )
 

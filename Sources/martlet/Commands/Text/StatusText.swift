@@ -11,7 +11,8 @@ package struct StatusText: Sendable {
     /// The process first, then its providers and accounts.
     package func lines(_ status: StatusReply) -> [String] {
         var facts = FactList()
-        facts.add("martlet", "\(status.version), \(status.ready ? "ready" : "not ready")")
+        let state = status.stopping == true ? "not ready, stopping" : status.ready ? "ready" : "not ready"
+        facts.add("martlet", "\(status.version), \(state)")
         facts.add("replica", "\(status.replica.name), started \(self.times.text(status.replica.startedAt))")
         facts.add("store", "\(status.store.driver), \(status.store.open ? "open" : "out of reach")")
         let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }

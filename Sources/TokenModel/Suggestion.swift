@@ -1,4 +1,4 @@
-/// Finds the word that was probably meant.
+/// Finds the word or the name that was probably meant.
 package enum Suggestion {
     /// The one of `words` that is nearest to `word`, if it is near enough to be a slip: a third of its letters wrong,
     /// at least one, or only an end missing or too much (`warn`, `logging`). Case counts nothing, so that `clientId` finds `client_id`.
@@ -11,6 +11,8 @@ package enum Suggestion {
         for candidate in words {
             let other = Array(candidate.lowercased())
             let isBegun = other.starts(with: letters) || letters.starts(with: other)
+            // Each letter too many or too few is a wrong one. There may be thousands of accounts: most end here.
+            guard isBegun || abs(letters.count - other.count) <= limit else { continue }
             let distance = isBegun && min(letters.count, other.count) >= 3 ? 1 : Self.distance(letters, other)
             if distance <= limit, best.map({ distance < $0.distance }) ?? true {
                 best = (candidate, distance)

@@ -1,0 +1,28 @@
+internal import ArgumentParser
+internal import TokenModel
+
+/// Finds the command that was probably meant by arguments that name none.
+enum MeantCommand {
+    /// What to say of the first word that is no command; `nil` where every word there is one, or it is like none.
+    ///
+    /// - Parameters:
+    ///   - arguments: as the program was given them, and could not take them.
+    ///   - root: the command whose subcommands the first of them names.
+    static func complaint(about arguments: [String], of root: any ParsableCommand.Type) -> String? {
+        var commands = root.configuration.subcommands
+        var path: [String] = []
+        for word in arguments {
+            // What follows is no command's name: an option, or what a command takes.
+            guard !commands.isEmpty, !word.hasPrefix("-") else { return nil }
+            guard let command = commands.first(where: { $0.configuration.commandName == word }) else {
+                let names = commands.compactMap { $0.configuration.commandName }
+                guard let meant = Suggestion.closest(to: word, among: names) else { return nil }
+                let group = path.map { "\($0) " }.joined()
+                return "there is no command \(group)\(word); did you mean \(group)\(meant)?"
+            }
+            path.append(word)
+            commands = command.configuration.subcommands
+        }
+        return nil
+    }
+}

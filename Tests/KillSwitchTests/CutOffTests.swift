@@ -1,0 +1,31 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// A kill switch whose task is cancelled: requests may be under way still.
+@Suite struct CutOffTests {
+    private let house = Household()
+
+    @Test func `given one that is cut off, it stays listed, puts no token into a request, and lets nobody wait`()
+        async throws
+    {
+        let one = self.house.replica("a", lease: .seconds(36_000))
+        try await one.kills.start()
+        let running = Task { await one.kills.run() }
+        _ = try await one.kills.read()
+
+        running.cancel()
+        await running.value
+
+        await #expect(throws: StoreError.self) { try await one.kills.read() }
+        #expect(!one.kills.holdsLease)
+        #expect(one.fence.until == .distantPast)
+        #expect(!one.kills.hasLeft)
+        let other = self.house.replica("b")
+        try await other.kills.start()
+        let names = try await other.kills.listReplicas().map(\.record.name)
+        #expect(Set(names) == ["a", "b"])
+    }
+}

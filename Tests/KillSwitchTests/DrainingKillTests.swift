@@ -1,0 +1,50 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Kills that let requests under way end.
+@Suite struct DrainingKillTests {
+    private let house = Household()
+    private let alice = KillScope.account(AccountID("alice"))
+
+    @Test func `given an import and a kill of others during a kill that drains, what drains is not cut`() async throws {
+        let one = self.house.replica("a")
+        let (alice, bob, acme) = (AccountID("alice"), AccountID("bob"), ProviderID("acme"))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
+            try await one.kills.replaced(bob, by: .random())
+            try await one.kills.revive(self.alice, reason: "over")
+            _ = try await one.kills.kill(.account(bob), reason: "drill", streams: .abort, wait: .seconds(1))
+            #expect(one.fence.epochs.verdict(on: .start, of: bob, at: acme) == .killed)
+            #expect(!one.fence.epochs.mayEnd(with: .start, of: bob, at: acme))
+            #expect(one.fence.all.allSatisfy { $0.mayEnd(with: .start, of: alice, at: acme) })
+
+            _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            #expect(!one.fence.epochs.mayEnd(with: .start, of: alice, at: acme))
+        }
+    }
+
+    @Test func `given a kill that drains and is kept, what drains is not cut, here nor by who takes it up`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let copy = KeptLog(in: directory.path, of: "store")
+        let one = self.house.replica("a", copy: copy)
+        let (alice, acme) = (AccountID("alice"), ProviderID("acme"))
+        try await self.house.run([one]) {
+            self.house.store.become(.readOnly)
+            _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
+            let count = one.fence.all.count
+            one.kills.lookForKilledTokens()
+            try await eventually("a sweep to have looked for orders") { one.fence.all.count > count }
+        }
+        let next = self.house.replica("b", copy: copy)
+        await #expect(throws: StoreError.self) { try await next.kills.start() }
+        for replica in [one, next] {
+            #expect(replica.fence.epochs.isKilled(self.alice))
+            #expect(replica.fence.all.allSatisfy { $0.mayEnd(with: .start, of: alice, at: acme) })
+        }
+    }
+}

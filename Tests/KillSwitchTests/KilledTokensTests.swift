@@ -1,0 +1,128 @@
+import KillSwitch
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// What becomes of a killed grant's tokens at the provider.
+@Suite struct KilledTokensTests {
+    private let house = Household()
+    private let alice = KillScope.account(AccountID("alice"))
+
+    /// Runs `body` when an account was killed and the provider could not be reached for its two tokens.
+    private func whenUnreached(_ body: @escaping @Sendable (Replica, KillReport) async throws -> Void) async throws {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("the provider to have been asked") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 2
+            }
+            try await body(one, report)
+        }
+    }
+
+    @Test func `given one revocation that does not open, the others go on and the report is given`() async throws {
+        try await self.whenUnreached { one, report in
+            let keys = try await self.house.store.keys(under: .revocations, after: nil, limit: 9)
+            self.house.store.spoil(try #require(keys.first))
+            // It may have been read already, for a last time.
+            try await eventually("that one not to open") {
+                self.house.log.lines.contains { $0.contains("could not be revoked now") }
+            }
+            self.house.provider.answer(.revoked)
+            try await eventually("the other to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 1
+            }
+        }
+    }
+
+    @Test func `given an unreachable provider, the tokens are asked about again until it is there`() async throws {
+        try await self.whenUnreached { one, report in
+            self.house.provider.answer(.revoked)
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+        }
+    }
+
+    @Test func `given settled revocations, they are reported, and no longer among those to be done`() async throws {
+        let one = self.house.replica("a")
+        for account in ["alice", "bob"] { try await self.house.put(account) }
+        try await self.house.run([one]) {
+            func killAndRevoke(_ scope: KillScope) async throws -> KillReport {
+                let report = try await one.kills.kill(scope, reason: "drill", streams: .abort, wait: .seconds(1))
+                // Before the next kill: what that finds in a record still is its own.
+                try await eventually("the tokens of \(scope.text) to be revoked") {
+                    try await one.kills.report(on: report.id).tokens.revoked == 2
+                }
+                return report
+            }
+            let report = try await killAndRevoke(self.alice)
+            let other = try await killAndRevoke(.all)
+            try await eventually("nothing to be left to be done") {
+                try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty
+            }
+            for (kill, account) in [(report, "alice"), (other, "bob")] {
+                let tokens = try await one.kills.revocations(of: kill.id)
+                #expect(tokens.map(\.account.rawValue) == [account, account])
+                #expect(tokens.allSatisfy { $0.token == nil && $0.outcome == .revoked })
+            }
+            // Each token once, whoever lists it, while it goes from one list to the other.
+            #expect(self.house.provider.asked.count == 4)
+        }
+    }
+
+    @Test func `given a wall clock that jumps ahead by years, an unreachable provider is still asked`() async throws {
+        try await self.whenUnreached { one, report in
+            self.house.clock.jumpWall(by: .seconds(86_400 * 3_650))
+            self.house.provider.answer(.revoked)
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (RevocationVerdict.revoked, "revoked"), (.refused(.noKnownReason), "refused"), (.unsupported, "unsupported"),
+        (.unreachable(.noKnownReason), "unreachable"),
+    ])
+    func `given any verdict of the provider, the report names it`(_ verdict: RevocationVerdict, _ outcome: String)
+        async throws
+    {
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(verdict)
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("both tokens to have an outcome") {
+                let tokens = try await one.kills.revocations(of: report.id)
+                return tokens.count == 2 && tokens.allSatisfy { $0.outcome.rawValue == outcome }
+            }
+        }
+    }
+
+    @Test func `given tokens that came after a kill was lifted, they are left alone`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await one.kills.revive(self.alice, reason: "over")
+            try await self.house.put("alice", stamp: one.kills.epochs.last.rawValue)
+            one.kills.lookForKilledTokens()
+            try await self.house.put("bob")
+            let other = try await one.kills.kill(
+                .account(AccountID("bob")),
+                reason: "drill",
+                streams: .abort,
+                wait: .seconds(1)
+            )
+            try await eventually("bob's tokens to be revoked") {
+                try await one.kills.report(on: other.id).tokens.revoked == 2
+            }
+            #expect(try await self.house.vault.read(AccountID("alice"))?.record.tokens != nil)
+            #expect(try await one.kills.report(on: report.id).tokens.total == 0)
+        }
+    }
+}

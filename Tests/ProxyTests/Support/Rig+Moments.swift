@@ -1,0 +1,53 @@
+import Dispatch
+import Synchronization
+import TestKit
+
+/// Moments that several tests begin with.
+extension Rig {
+    /// A request that the upstream has, up to its head.
+    func begun(
+        _ request: String = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
+    ) async throws -> (caller: Peer, upstream: Peer) {
+        let caller = try await self.caller()
+        try await caller.send(request)
+        let upstream = try await self.upstream.accept()
+        _ = try await upstream.head()
+        return (caller, upstream)
+    }
+
+    /// A loop that stands still behind a request which has just taken an upstream connection, and carries a token for the
+    /// first time. For rigs with one event loop.
+    ///
+    /// - Parameter send: has such a request take one.
+    /// - Returns: to be told to go on, also where the test fails.
+    func stall(_ send: () async throws -> Void) async throws -> StalledLoop {
+        let loop = StalledLoop()
+        self.passes.whileUsing.withLock { $0 = { loop.stand() } }
+        defer { self.passes.whileUsing.withLock { $0 = nil } }
+        do {
+            self.install(.sample(2))
+            try await self.settle()
+            try await send()
+            try await eventually("a loop that stands still") { loop.stands }
+        } catch {
+            loop.goOn()
+            throw error
+        }
+        return loop
+    }
+}
+
+/// A loop that stands still until it is told to go on.
+final class StalledLoop: Sendable {
+    private let stalled = SentFlag()
+    private let mayGoOn = DispatchSemaphore(value: 0)
+
+    var stands: Bool { self.stalled.isSet }
+
+    func stand() {
+        self.stalled.set()
+        self.mayGoOn.wait()
+    }
+
+    func goOn() { self.mayGoOn.signal() }
+}

@@ -1,0 +1,101 @@
+import OAuth
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A kill beside the one request that finds out whether a provider can be asked again.
+@Suite struct KilledProbesTests {
+    /// What keeps requests from the provider.
+    enum Obstacle: CaseIterable, Sendable { case hold, breaker }
+
+    private let house = House()
+    private let accounts = (0..<7).map { AccountID("account-\($0)") }
+
+    private func plans(_ provider: ScriptedTokenEndpoint) -> [AccountPlan] {
+        self.accounts.map { AccountPlan(account: $0, provider: acme, endpoint: provider) }
+    }
+
+    /// Brings the provider to where the next request is a probe. The last two accounts have asked for nothing by then.
+    private func bringToProbe(
+        past obstacle: Obstacle,
+        _ provider: ScriptedTokenEndpoint,
+        _ replica: Replica
+    ) async {
+        switch obstacle {
+        case .hold:
+            provider.answer(.config(.code("invalid_client")))
+            _ = await replica.ask(self.accounts[0]).value
+        case .breaker:
+            for account in self.accounts.prefix(5) {
+                provider.answer(.notSent(.connectFailed))
+                _ = await replica.ask(account).value
+            }
+        }
+        self.house.clock.advance(by: .seconds(30))
+    }
+
+    @Test(arguments: Obstacle.allCases)
+    func `given a kill while a probe is under way, what the provider answers counts`(obstacle: Obstacle) async throws {
+        for account in self.accounts { try await self.house.put(.expired(), for: account) }
+        let provider = ScriptedTokenEndpoint()
+        try await self.house.withReplica(self.plans(provider), of: [provider]) { replica in
+            await self.bringToProbe(past: obstacle, provider, replica)
+            provider.answer(.success(.sample(9)), .success(.sample(10)))
+            provider.hold()
+            let probe = replica.ask(self.accounts[5])
+            try await eventually("the probe to be sent") { provider.heldCount == 1 }
+            let killed = self.accounts[5]
+            replica.engine.follow(
+                self.house.kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) }
+            )
+            let told = await probe.value
+            provider.release()
+
+            #expect(told == .error(.killed))
+            try await eventually("the answer to be heeded") { replica.engine.providers == [acme: .answering] }
+            let next = await replica.ask(self.accounts[6]).value
+            #expect(next.generation == Generation(2))
+        }
+    }
+
+    @Test(arguments: Obstacle.allCases)
+    func `given a kill when a probe is about to be sent, another account finds out at once`(
+        obstacle: Obstacle
+    ) async throws {
+        for account in self.accounts { try await self.house.put(.expired(), for: account) }
+        let snare = Snare()
+        let provider = ScriptedTokenEndpoint(whileConnecting: { snare.spring() })
+        try await self.house.withReplica(self.plans(provider), of: [provider]) { replica in
+            await self.bringToProbe(past: obstacle, provider, replica)
+            let sent = provider.spent.count
+            let (kills, killed) = (self.house.kills, self.accounts[5])
+            snare.set {
+                replica.engine.follow(kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) })
+            }
+            let told = await replica.ask(killed).value
+
+            #expect(told == .error(.killed))
+            #expect(provider.spent.count == sent)
+            try await eventually("the probe to end") { replica.engine.providers[acme]?.retryAt != nil }
+            provider.answer(.success(.sample(9)))
+            let next = await replica.ask(self.accounts[6]).value
+            #expect(next.generation == Generation(2))
+            #expect(replica.engine.providers == [acme: .answering])
+        }
+    }
+}
+
+/// What happens when a refresh token is about to be sent next.
+private final class Snare: Sendable {
+    private let action = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func set(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
+
+    func spring() {
+        let action = self.action.withLock { $0.take() }
+        action?()
+    }
+}
