@@ -290,6 +290,8 @@ internal import TokenStorage
         (["accounts", "show"], "Missing expected argument '<name>'"),
         (["nothing"], "Unexpected argument 'nothing'"),
         (["status", "-x"], "Unknown option '-x'"),
+        (["kill", "--all", "--reason", "drill", "--wait", "15"], "--wait takes a time with its unit"),
+        (["kill", "--all", "--reason", "drill", "--wait", "301s"], "--wait takes a time with its unit"),
     ])
     func `arguments that are none are a matter of usage`(arguments: [String], complaint: String) async throws {
         let outcome = try await Program().run(arguments)

@@ -59,9 +59,15 @@ internal import martlet
         #expect(AdminRequest.refresh("a/b ?\u{e9}").path == "/v1/accounts/a%2Fb%20%3F%C3%A9/refresh")
     }
 
+    @Test(arguments: [0, 15, 300])
+    func `the answer to a kill is waited for as long as the order says, and a little longer`(wait: Int) {
+        #expect(AdminRequest.kill([], wait: .seconds(wait)).patience == .seconds(wait + 10))
+    }
+
     @Test func `a change whose answer does not come may have been done, and where to look is said`() {
-        #expect(AdminRequest.kill([]).doubt?.contains("martlet kills shows") == true)
-        #expect(AdminRequest.kill([]).within(.seconds(1)).doubt?.contains("martlet kills shows") == true)
+        let kill = AdminRequest.kill([], wait: .seconds(15))
+        #expect(kill.doubt?.contains("martlet kills shows") == true)
+        #expect(kill.within(.seconds(1)).doubt?.contains("martlet kills shows") == true)
         for request in [.revive([]), .refresh("alice"), .removeTokens(of: "alice"), AdminRequest.forgetReplica("a")] {
             #expect(request.doubt?.contains("martlet audit shows") == true)
         }

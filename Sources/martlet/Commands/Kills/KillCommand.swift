@@ -32,7 +32,10 @@ struct KillCommand: AsyncParsableCommand {
     @Flag(help: "Let requests end whose head has left, instead of cutting them.") var drain = false
     @OptionGroup var admin: AdminOptions
 
-    func validate() throws { try KillReason.check(self.reason) }
+    func validate() throws {
+        try KillReason.check(self.reason)
+        _ = try KillWait.duration(self.wait)
+    }
 
     func run() async throws {
         let order = Order(
@@ -42,7 +45,7 @@ struct KillCommand: AsyncParsableCommand {
             streams: self.drain ? "drain" : "abort"
         )
         let reply = try await Self.send(
-            .kill(Array(try JSONEncoder().encode(order))),
+            .kill(Array(try JSONEncoder().encode(order)), wait: try KillWait.duration(self.wait)),
             for: order.scope,
             reason: self.reason,
             by: self.admin.client()
