@@ -165,9 +165,18 @@ internal import TokenStorage
         #expect(unreachable.status == 69)
         #expect(
             unreachable.complaint == "martlet: can't reach the gateway at \(gone): Connection refused; "
-                + "is it running? --admin names another address\n"
+                + "is it running? martlet serve starts it, --admin names another address\n"
         )
         #expect(try await program.run("health", "--admin", gone).status == 69)
+    }
+
+    @Test func `a kill that finds no gateway says that nothing was killed, and what can be done`() async throws {
+        let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
+        let killed = try await program.run("kill", "--all", "--reason", "drill", "--admin", "http://127.0.0.1:1")
+        #expect(killed.status == 69)
+        #expect(killed.complaint.contains("Connection refused; nothing was killed: "))
+        #expect(killed.complaint.contains("start one (martlet serve), or name another on that store with --admin"))
+        #expect(killed.complaint.hasSuffix("while none runs no token is used, and none is revoked\n"))
     }
 
     @Test func `an import with a wrong admin token is refused once`() async throws {

@@ -94,6 +94,14 @@ package struct AdminRequest: Sendable {
             : "it may have been done all the same: martlet audit shows whether it was"
     }
 
+    /// What helps where no gateway was there, so that nothing was sent.
+    package var helpWithoutGateway: String {
+        self.path == Self.killPath
+            ? "nothing was killed: a kill goes through a gateway that runs, so start one (martlet serve), or name another on "
+                + "that store with --admin; while none runs no token is used, and none is revoked"
+            : "is it running? martlet serve starts it, --admin names another address"
+    }
+
     private static let killPath = "/v1/kill"
 
     /// All kills.
