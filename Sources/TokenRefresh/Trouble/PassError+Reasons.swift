@@ -38,11 +38,12 @@ extension PassError {
         PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
 
-    /// Of tokens that a kill took, which was lifted since.
-    static func emptied(_ account: AccountID) -> PassError {
-        PassError(
+    /// Of tokens that a kill took, which was lifted since, or a removal.
+    static func emptied(_ account: AccountID, by takings: KillEpochs.Takings) -> PassError {
+        let what = takings.endWithRemoval ? "removed" : "killed, and stay dead"
+        return PassError(
             .accountEmpty,
-            "account \(account): its tokens were killed, and stay dead; sign in again, and martlet accounts import \(account)",
+            "account \(account): its tokens were \(what); sign in again, and martlet accounts import \(account)",
             wasEmptied: true
         )
     }
