@@ -317,6 +317,12 @@ internal import TokenStorage
         (["stats", "--watch"], "there is no command stats; did you mean status?"),
         (["accounts", "improt", "alice"], "there is no command accounts improt; did you mean accounts import?"),
         (["replicas", "forgot", "web-3"], "there is no command replicas forgot; did you mean replicas forget?"),
+        (["kills", "list"], "there is no command kills list; did you mean kills?"),
+        (["audit", "show", "--last", "20"], "there is no command audit show; did you mean audit?"),
+        (
+            ["callers", "list"],
+            "there is no command callers list; did you mean check, which shows the callers that the configuration names?"
+        ),
     ])
     func `a misspelt command is answered with the one that was probably meant`(
         arguments: [String],
