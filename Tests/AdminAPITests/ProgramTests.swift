@@ -157,7 +157,7 @@ internal import TokenStorage
             let refused = try await program.run("status", "--admin", base)
             #expect(refused.status == 77)
             #expect(refused.complaint.hasPrefix("martlet: can't show the status: no valid admin token"))
-            #expect(refused.complaint.contains("; this was the token of MARTLET_ADMIN_TOKEN: "))
+            #expect(refused.complaint.contains("; the token sent is that of the variable MARTLET_ADMIN_TOKEN, "))
         }
         // A port that no system gives to anybody: one that was just given back may have another owner by now.
         let gone = "http://127.0.0.1:1"
