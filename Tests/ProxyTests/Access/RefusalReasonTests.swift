@@ -66,6 +66,12 @@ import TokenModel
         #expect(!lines[4].contains("caller.name") && !lines[4].contains("route.name"))
     }
 
+    @Test func `a caller that speaks TLS to a plain listener is told so, and the log says it`() async throws {
+        let lines = try await self.lines(callers: nil, ["\u{16}\u{03}\u{01}\u{02}"], answered: [400])
+        #expect(lines.count == 1)
+        #expect(lines.allSatisfy { $0.contains("error.code=bad_request error.reason=\"TLS on a listener without tls") })
+    }
+
     @Test(arguments: ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override"])
     func `a method that a field puts in the request's place is judged like the request's`(field: String) async throws {
         let writer = CallerPlan(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
