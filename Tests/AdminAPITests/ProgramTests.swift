@@ -88,7 +88,8 @@ internal import TokenStorage
         (["accounts", "import", "alcie"], 1, "alice"), (["accounts", "refresh", "alcie"], 1, "alice"),
         (["kill", "--account", "alcie", "--reason", "drill"], 64, "alice"),
         (["kill", "--provider", "acem", "--reason", "drill"], 64, "acme"),
-        (["revive", "--provider", "acem", "--reason", "over"], 1, "acme"),
+        (["revive", "--provider", "acem", "--reason", "over"], 64, "acme"),
+        (["revive", "--account", "alcie", "--reason", "over"], 64, "alice"),
     ])
     func `so is whatever else is asked of a name that is not there`(
         arguments: [String],
