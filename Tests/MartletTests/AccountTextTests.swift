@@ -90,6 +90,8 @@ internal import martlet
         ("account_config.invalid_scope", "check scopes and grant of accounts.alice"),
         ("not_sent.connect_failed", "the token endpoint of providers.acme can't be reached"),
         ("throttled", "the provider asks to wait"),
+        ("refresh_limit", "it was refreshed too often"),
+        ("refresh_rate", "refresh_rate of providers.acme"),
         ("refused.no_known_reason", "see the gateway's log"),
     ])
     func `a refresh that failed is a no also while the old token is valid`(reason: String, help: String) throws {

@@ -87,7 +87,7 @@ extension AccountStatus {
             desk.isEmptied && self.state == .empty
             ? desk.isRemoved ? Self.tokensRemoved : Self.tokensKilled
             : isBoundElsewhere
-                ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.code.rawValue
+                ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.word
         self.scopes = record?.tokens?.scopes ?? []
     }
 }

@@ -67,7 +67,7 @@ extension RefreshEngine {
         {
             // Nothing has come of it, such as while the engine stops: that the old token is valid, or a refresh about to
             // end, must not look like a success.
-            status?.lastError = error.code.rawValue
+            status?.lastError = error.word
         }
         return status
     }

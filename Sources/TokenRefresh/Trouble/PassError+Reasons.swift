@@ -34,6 +34,9 @@ extension PassError {
         }
     }
 
+    /// What an operator is shown of it, in one word.
+    var word: String { self.restraint?.rawValue ?? self.code.rawValue }
+
     static func empty(_ account: AccountID) -> PassError {
         PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
@@ -111,7 +114,8 @@ extension PassError {
         PassError(
             .refreshFailed,
             "account \(account) was refreshed too often in a short time; its tokens end too early",
-            retryAfter: retryAfter
+            retryAfter: retryAfter,
+            restraint: .account
         )
     }
 

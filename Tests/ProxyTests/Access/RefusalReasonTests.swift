@@ -154,6 +154,27 @@ import TokenModel
         }
     }
 
+    @Test(
+        arguments: [
+            (nil, "be reached or says later"), (.account, "the account was refreshed too often"),
+            (.provider, "refresh_rate lets through"),
+        ] as [(PassError.Restraint?, String)]
+    )
+    func `a refresh that the gateway itself holds back is not called the provider's doing`(
+        restraint: PassError.Restraint?,
+        reason: String
+    ) async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            question.answer(.failure(PassError(.refreshFailed, "later", retryAfter: .seconds(9), restraint: restraint)))
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503 && head["Retry-After"] == "9")
+            #expect(body.contains("urn:martlet:error:refresh_failed") && body.contains(reason))
+        }
+    }
+
     @Test func `tokens of another client are not called dead`() async throws {
         try await withRig(Rig.Setup(pass: nil)) { rig in
             let caller = try await rig.caller()
