@@ -128,6 +128,7 @@ internal import TokenStorage
         (["accounts", "show", "nobody"], "", 1, "neither the configuration nor the store"),
         (["accounts", "refresh", "alice"], "", 1, "account alice is not valid: empty"),
         (["accounts", "import", "alice"], "two canaries", 64, "the input is no token"),
+        (["accounts", "import", "alice"], "\(AdminFixture.adminToken)\n", 64, "the input is the admin token"),
         (["accounts", "import", "alice"], #"{"access_token": "canary"}"#, 64, "has no refresh_token"),
         (["accounts", "import", "alice", "--file", "/no/such"], "", 64, "can't read /no/such: No such file"),
         (

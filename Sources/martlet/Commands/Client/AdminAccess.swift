@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import TokenModel
+package import TokenModel
 
 /// Where a gateway's admin API is, and the token that opens it.
 package struct AdminAccess: Sendable {
@@ -68,6 +68,9 @@ package struct AdminAccess: Sendable {
             return text
         }
     }
+
+    /// Whether `token` is the one that opens the API, and no account's.
+    package func isOpened(by token: Secret) -> Bool { self.token == token }
 
     /// Whether somebody between here and the gateway could read the token.
     package var showsTokenOnTheWay: Bool {

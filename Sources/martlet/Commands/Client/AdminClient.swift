@@ -13,6 +13,9 @@ struct AdminClient: Sendable {
         self.access = access
     }
 
+    /// As ``AdminAccess/isOpened(by:)``.
+    func isOpened(by token: Secret) -> Bool { self.access.isOpened(by: token) }
+
     /// Sends a request and returns its answer, which is one that the request was done.
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
         let reply = try await self.exchange(request)
