@@ -73,6 +73,12 @@ package struct GatewayError: Error, Sendable {
         } else if error.wasEmptied {
             self.reason =
                 "its tokens were killed or removed, and it waits for new ones: an operator runs martlet accounts import NAME"
+        } else if let restraint = error.restraint {
+            self.reason =
+                switch restraint {
+                case .account: "the account was refreshed too often in a short time; try again when the gateway may"
+                case .provider: "more refreshes are due than the provider's refresh_rate lets through; try again"
+                }
         }
     }
 }

@@ -11,6 +11,8 @@ package struct KillEpochs: Equatable, Sendable {
         var isKilled: Bool
         /// With stamps below this requests under way are cut.
         var abortEpoch: Epoch
+        /// What of it were kills, and what removals: the last of each.
+        var takings: Takings
     }
 
     /// The last entry that was read; what a new token set is stamped with.
@@ -29,6 +31,20 @@ package struct KillEpochs: Equatable, Sendable {
         case dead
         /// The kill switch holds: nothing may come.
         case killed
+    }
+
+    /// The last entries that took tokens; `nil` where there is none of that kind.
+    package struct Takings: Equatable, Sendable {
+        /// A kill, lifted or not.
+        package let kill: Epoch?
+        /// The removal of an account's tokens, without a kill.
+        package let removal: Epoch?
+
+        /// The last of them was a removal.
+        package var endWithRemoval: Bool {
+            guard let removal = self.removal else { return false }
+            return self.kill.map { $0 < removal } ?? true
+        }
     }
 
     /// Judges tokens of `account` at `provider` with the stamp `stamp`.
@@ -60,6 +76,13 @@ package struct KillEpochs: Equatable, Sendable {
         return scopes.compactMap { self.marks[$0]?.epoch }.filter { stamp < $0 }.max()
     }
 
+    /// What took tokens of `account`, made for any of `providers`: for words about them, and no verdict.
+    package func takings(of account: AccountID, at providers: Set<ProviderID>) -> Takings {
+        let scopes = [KillScope.all, .account(account)] + providers.map { KillScope.provider($0) }
+        let takings = scopes.compactMap { self.marks[$0]?.takings }
+        return Takings(kill: takings.compactMap(\.kill).max(), removal: takings.compactMap(\.removal).max())
+    }
+
     /// Judges a pass.
     package func verdict(on pass: Pass) -> Verdict {
         self.verdict(on: pass.stamp, of: pass.account, at: pass.provider)
@@ -83,7 +106,7 @@ package struct KillEpochs: Equatable, Sendable {
     /// Entry `epoch`, behind the last: the tokens of `scope` are dead.
     ///
     /// - Parameters:
-    ///   - holds: no new ones may come until ``lift(_:at:)``.
+    ///   - holds: no new ones may come until ``lift(_:at:)``; a removal takes what is there and no more.
     ///   - streams: what becomes of requests under way with them.
     package mutating func raise(
         _ scope: KillScope,
@@ -96,7 +119,11 @@ package struct KillEpochs: Equatable, Sendable {
         self.marks[scope] = Mark(
             epoch: epoch,
             isKilled: holds || before?.isKilled == true,
-            abortEpoch: streams == .abort ? epoch : before?.abortEpoch ?? .start
+            abortEpoch: streams == .abort ? epoch : before?.abortEpoch ?? .start,
+            takings: Takings(
+                kill: holds ? epoch : before?.takings.kill,
+                removal: holds ? before?.takings.removal : epoch
+            )
         )
     }
 

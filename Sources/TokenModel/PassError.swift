@@ -20,6 +20,15 @@ package struct PassError: Error, Sendable {
         case overloaded = "overloaded"
     }
 
+    /// A bound of the gateway's own, past which no refresh is sent: nothing is wrong at the provider. The raw value is a word
+    /// for operators.
+    package enum Restraint: String, Sendable {
+        /// The account was refreshed too often in a short time.
+        case account = "refresh_limit"
+        /// More is due than the provider's `refresh_rate` lets through in time.
+        case provider = "refresh_rate"
+    }
+
     package let code: Code
     /// For the operator: what failed, on what, what would help. Never a token or anything a provider printed freely.
     package let message: String
@@ -29,19 +38,23 @@ package struct PassError: Error, Sendable {
     package let isBoundElsewhere: Bool
     /// There were tokens, which a kill or a removal took.
     package let wasEmptied: Bool
+    /// What kept the refresh from being sent, where that was the gateway itself.
+    package let restraint: Restraint?
 
     package init(
         _ code: Code,
         _ message: String,
         retryAfter: Duration? = nil,
         isBoundElsewhere: Bool = false,
-        wasEmptied: Bool = false
+        wasEmptied: Bool = false,
+        restraint: Restraint? = nil
     ) {
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
         self.isBoundElsewhere = isBoundElsewhere
         self.wasEmptied = wasEmptied
+        self.restraint = restraint
     }
 }
 

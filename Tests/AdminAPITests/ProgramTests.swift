@@ -88,7 +88,8 @@ internal import TokenStorage
         (["accounts", "import", "alcie"], 1, "alice"), (["accounts", "refresh", "alcie"], 1, "alice"),
         (["kill", "--account", "alcie", "--reason", "drill"], 64, "alice"),
         (["kill", "--provider", "acem", "--reason", "drill"], 64, "acme"),
-        (["revive", "--provider", "acem", "--reason", "over"], 1, "acme"),
+        (["revive", "--provider", "acem", "--reason", "over"], 64, "acme"),
+        (["revive", "--account", "alcie", "--reason", "over"], 64, "alice"),
     ])
     func `so is whatever else is asked of a name that is not there`(
         arguments: [String],
@@ -127,6 +128,7 @@ internal import TokenStorage
         (["accounts", "show", "nobody"], "", 1, "neither the configuration nor the store"),
         (["accounts", "refresh", "alice"], "", 1, "account alice is not valid: empty"),
         (["accounts", "import", "alice"], "two canaries", 64, "the input is no token"),
+        (["accounts", "import", "alice"], "\(AdminFixture.adminToken)\n", 64, "the input is the admin token"),
         (["accounts", "import", "alice"], #"{"access_token": "canary"}"#, 64, "has no refresh_token"),
         (["accounts", "import", "alice", "--file", "/no/such"], "", 64, "can't read /no/such: No such file"),
         (
@@ -157,7 +159,7 @@ internal import TokenStorage
             let refused = try await program.run("status", "--admin", base)
             #expect(refused.status == 77)
             #expect(refused.complaint.hasPrefix("martlet: can't show the status: no valid admin token"))
-            #expect(refused.complaint.contains("; this was the token of MARTLET_ADMIN_TOKEN: "))
+            #expect(refused.complaint.contains("; the token sent is that of the variable MARTLET_ADMIN_TOKEN, "))
         }
         // A port that no system gives to anybody: one that was just given back may have another owner by now.
         let gone = "http://127.0.0.1:1"
@@ -165,9 +167,18 @@ internal import TokenStorage
         #expect(unreachable.status == 69)
         #expect(
             unreachable.complaint == "martlet: can't reach the gateway at \(gone): Connection refused; "
-                + "is it running? --admin names another address\n"
+                + "is it running? martlet serve starts it, --admin names another address\n"
         )
         #expect(try await program.run("health", "--admin", gone).status == 69)
+    }
+
+    @Test func `a kill that finds no gateway says that nothing was killed, and what can be done`() async throws {
+        let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
+        let killed = try await program.run("kill", "--all", "--reason", "drill", "--admin", "http://127.0.0.1:1")
+        #expect(killed.status == 69)
+        #expect(killed.complaint.contains("Connection refused; nothing was killed: "))
+        #expect(killed.complaint.contains("start one (martlet serve), or name another on that store with --admin"))
+        #expect(killed.complaint.hasSuffix("while none runs no token is used, and none is revoked\n"))
     }
 
     @Test func `an import with a wrong admin token is refused once`() async throws {
@@ -290,6 +301,8 @@ internal import TokenStorage
         (["accounts", "show"], "Missing expected argument '<name>'"),
         (["nothing"], "Unexpected argument 'nothing'"),
         (["status", "-x"], "Unknown option '-x'"),
+        (["kill", "--all", "--reason", "drill", "--wait", "15"], "--wait takes a time with its unit"),
+        (["kill", "--all", "--reason", "drill", "--wait", "301s"], "--wait takes a time with its unit"),
     ])
     func `arguments that are none are a matter of usage`(arguments: [String], complaint: String) async throws {
         let outcome = try await Program().run(arguments)
@@ -306,6 +319,12 @@ internal import TokenStorage
         (["stats", "--watch"], "there is no command stats; did you mean status?"),
         (["accounts", "improt", "alice"], "there is no command accounts improt; did you mean accounts import?"),
         (["replicas", "forgot", "web-3"], "there is no command replicas forgot; did you mean replicas forget?"),
+        (["kills", "list"], "there is no command kills list; did you mean kills?"),
+        (["audit", "show", "--last", "20"], "there is no command audit show; did you mean audit?"),
+        (
+            ["callers", "list"],
+            "there is no command callers list; did you mean check, which shows the callers that the configuration names?"
+        ),
     ])
     func `a misspelt command is answered with the one that was probably meant`(
         arguments: [String],

@@ -45,6 +45,20 @@ internal import martlet
         )
     }
 
+    @Test(arguments: [("tokens_killed", "were killed and stay dead"), ("tokens_removed", "were removed")])
+    func `what took an account's tokens is said with what helps`(lastError: String, what: String) throws {
+        let answer = """
+            {"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty",\
+            "last_error":"\(lastError)"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        #expect(
+            self.text.details(account).contains(
+                "what helps    its tokens \(what): sign in again, and martlet accounts import"
+            )
+        )
+    }
+
     @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {
         let accounts = try Self.accounts()
         #expect(accounts[0].failureAfterRefresh == nil)
@@ -76,6 +90,8 @@ internal import martlet
         ("account_config.invalid_scope", "check scopes and grant of accounts.alice"),
         ("not_sent.connect_failed", "the token endpoint of providers.acme can't be reached"),
         ("throttled", "the provider asks to wait"),
+        ("refresh_limit", "it was refreshed too often"),
+        ("refresh_rate", "refresh_rate of providers.acme"),
         ("refused.no_known_reason", "see the gateway's log"),
     ])
     func `a refresh that failed is a no also while the old token is valid`(reason: String, help: String) throws {

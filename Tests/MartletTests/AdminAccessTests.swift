@@ -1,4 +1,5 @@
 internal import Testing
+internal import TokenModel
 internal import martlet
 
 @Suite struct AdminAccessTests {
@@ -91,6 +92,14 @@ internal import martlet
         )
         #expect(try variable.authorization() == "Bearer two")
         #expect(variable.tokenOrigin == "MARTLET_ADMIN_TOKEN")
+    }
+
+    @Test func `the token that opens the gateway is known again, and no other is taken for it`() throws {
+        let access = try Self.access(address: "http://h", tokenFile: "t", files: ["t": "one\ntwo\n"])
+        #expect(access.isOpened(by: Secret("one")))
+        #expect(!access.isOpened(by: Secret("two")))
+        let closed = try Self.access(address: "http://h", needsToken: false)
+        #expect(!closed.isOpened(by: Secret("one")))
     }
 
     @Test func `where no token is needed none is looked for`() throws {

@@ -19,9 +19,14 @@ internal import martlet
     func `a token that opens nothing is told by where it is from`(httpStatus: Int, isNamed: Bool) {
         let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#
         let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
-        let failure = reply.failure(of: "do it", tokenFrom: "/var/admin.token")
-        let help = "; this was the token of /var/admin.token: name that gateway's with --admin-token-file"
-        #expect(failure?.message == "can't do it: because\(isNamed ? help : "")")
+        let file = reply.failure(of: "do it", tokenFrom: "/var/admin.token")
+        let ofFile =
+            "; the token sent is the first line of the file /var/admin.token: is that the file of this gateway, which reads a "
+            + "changed one at SIGHUP? name another with --admin-token-file"
+        #expect(file?.message == "can't do it: because\(isNamed ? ofFile : "")")
+        let variable = reply.failure(of: "do it", tokenFrom: AdminAccess.tokenVariable)
+        let ofVariable = "; the token sent is that of the variable MARTLET_ADMIN_TOKEN, which goes before"
+        #expect(variable?.message.contains(ofVariable) == isNamed)
     }
 
     @Test func `exit codes are those of the contract`() {
@@ -59,9 +64,15 @@ internal import martlet
         #expect(AdminRequest.refresh("a/b ?\u{e9}").path == "/v1/accounts/a%2Fb%20%3F%C3%A9/refresh")
     }
 
+    @Test(arguments: [0, 15, 300])
+    func `the answer to a kill is waited for as long as the order says, and a little longer`(wait: Int) {
+        #expect(AdminRequest.kill([], wait: .seconds(wait)).patience == .seconds(wait + 10))
+    }
+
     @Test func `a change whose answer does not come may have been done, and where to look is said`() {
-        #expect(AdminRequest.kill([]).doubt?.contains("martlet kills shows") == true)
-        #expect(AdminRequest.kill([]).within(.seconds(1)).doubt?.contains("martlet kills shows") == true)
+        let kill = AdminRequest.kill([], wait: .seconds(15))
+        #expect(kill.doubt?.contains("martlet kills shows") == true)
+        #expect(kill.within(.seconds(1)).doubt?.contains("martlet kills shows") == true)
         for request in [.revive([]), .refresh("alice"), .removeTokens(of: "alice"), AdminRequest.forgetReplica("a")] {
             #expect(request.doubt?.contains("martlet audit shows") == true)
         }

@@ -25,6 +25,23 @@ internal import martlet
         #expect(facts.lines == [#"name  a\u{d}b"#])
     }
 
+    @Test(arguments: [
+        (102, 0, 0, "103 records: 102 sealed anew under key k2, 1 under it already"),
+        (103, 0, 0, "103 records: 103 sealed anew under key k2"),
+        (100, 2, 1, "103 records: 100 sealed anew under key k2, 2 left as they are, 1 that do not open"),
+        // One that another wrote under an old key meanwhile was sealed anew twice.
+        (104, 0, 0, "103 records: 104 sealed anew under key k2"),
+    ])
+    func `what came of each record when all were sealed anew is said`(
+        resealed: Int,
+        left: Int,
+        unreadable: Int,
+        line: String
+    ) {
+        let text = ResealingText.line(records: 103, resealed: resealed, left: left, unreadable: unreadable, key: "k2")
+        #expect(text == line)
+    }
+
     @Test func `facts stand one below the other`() {
         var facts = FactList()
         facts.add("a", "1")

@@ -69,6 +69,9 @@ internal import martlet
         ("code=canary&state=", "looks like a form"),
         ("http://127.0.0.1/callback?code=canary", "looks like a URL"),
         ("com.example.canary-app://done?code=canary", "looks like a URL"),
+        ("<html>canary</html>", "looks like a web page"),
+        ("<!DOCTYPE html>\n<title>canary</title>\n", "looks like a web page"),
+        ("martlet_canary7777777777777777777777777777777777777", "looks like a key of martlet callers new"),
     ])
     func `input that holds no tokens is refused without repeating it`(text: String, reason: String) {
         let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }
@@ -77,7 +80,17 @@ internal import martlet
         #expect(failure?.message.contains("canar") == false)
     }
 
-    @Test(arguments: ["1//0gCanary-x", "abc==", "a=b", "12345-x", "nulls", "0x:/y&z=", "0001", "v1.abc=&"])
+    @Test func `a token that is longer than the gateway takes is refused here`() throws {
+        let longest = String(repeating: "x", count: 16_384)
+        #expect(try TokenInput(longest).refreshToken == Secret(longest))
+        for text in ["\(longest)x", "{\"refresh_token\":\"\(longest)x\"}"] {
+            let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }
+            #expect(failure?.status == .usage)
+            #expect(failure?.message.contains("has more than 16384 characters") == true)
+        }
+    }
+
+    @Test(arguments: ["1//0gCanary-x", "abc==", "a=b", "12345-x", "nulls", "0x:/y&z=", "0001", "v1.abc=&", "martlet_x"])
     func `a token that only resembles something else is taken`(token: String) throws {
         #expect(try TokenInput(token).refreshToken == Secret(token))
     }

@@ -85,4 +85,21 @@ import TokenModel
         #expect(self.verdict(epochs, stamp: 5) == .live)
         #expect(!epochs.isKilled(.account(self.alice)))
     }
+
+    @Test func `given a removal, what took the tokens is told from a kill`() {
+        func takings(_ epochs: KillEpochs) -> KillEpochs.Takings { epochs.takings(of: self.alice, at: [self.acme]) }
+        var epochs = KillEpochs()
+        epochs.raise(.account(AccountID("bob")), at: Epoch(1), holds: true)
+        #expect(takings(epochs).kill == nil && takings(epochs).removal == nil)
+        #expect(!takings(epochs).endWithRemoval)
+        epochs.raise(.account(self.alice), at: Epoch(2), holds: false)
+        #expect(takings(epochs).kill == nil && takings(epochs).removal == Epoch(2))
+        #expect(takings(epochs).endWithRemoval)
+        epochs.raise(.provider(self.acme), at: Epoch(3), holds: true)
+        epochs.lift(.provider(self.acme), at: Epoch(4))
+        #expect(takings(epochs).kill == Epoch(3) && takings(epochs).removal == Epoch(2))
+        #expect(!takings(epochs).endWithRemoval)
+        epochs.raise(.account(self.alice), at: Epoch(5), holds: false)
+        #expect(takings(epochs).kill == Epoch(3) && takings(epochs).endWithRemoval)
+    }
 }

@@ -24,8 +24,13 @@ package struct RequestHeadParser {
     package mutating func next(_ buffer: inout ByteBuffer) throws(WireError) -> RequestHead? {
         guard self.hasBegun || self.skipEmptyLine(&buffer) else { return nil }
         let limits = self.limits
-        let head = try self.assembly.take(&buffer, limit: limits.head) { bytes, scanner throws(WireError) in
-            try Self.judgeLine(bytes, scanner, limits)
+        let head: HeadAssembly<RequestLine>.Head?
+        do throws(WireError) {
+            head = try self.assembly.take(&buffer, limit: limits.head) { bytes, scanner throws(WireError) in
+                try Self.judgeLine(bytes, scanner, limits)
+            }
+        } catch {
+            throw error.code == .badRequest && Self.isTLS(buffer) ? Self.unexpectedTLS : error
         }
         guard let head else { return nil }
         self.hasSkippedLine = false
@@ -43,6 +48,15 @@ package struct RequestHeadParser {
         }
         return buffer.readableBytes > 0
     }
+
+    /// Whether the bytes begin a TLS handshake (RFC 8446 §5.1), of whose random ones any may break a rule by its name.
+    private static func isTLS(_ buffer: ByteBuffer) -> Bool {
+        buffer.getInteger(at: buffer.readerIndex, as: UInt16.self) == 0x1603
+    }
+
+    private static let unexpectedTLS = WireError.bad(
+        "TLS on a listener without tls: the caller was given https:// where http:// is spoken"
+    )
 
     private struct RequestLine {
         var method: HTTPMethod

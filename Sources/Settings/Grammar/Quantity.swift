@@ -1,7 +1,7 @@
 /// Reads and writes amounts with a unit: durations (`500ms`, `8s`, `5m`, `24h`) and sizes (`512B`, `64KiB`, `1MiB`).
 ///
 /// A number without a unit is refused: nobody can see whether 5 is seconds or milliseconds.
-enum Quantity {
+package enum Quantity {
     private static let durations: [(unit: String, milliseconds: Int64)] = [
         ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
@@ -9,7 +9,8 @@ enum Quantity {
         ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1),
     ]
 
-    static func duration(_ text: String) throws(ValueError) -> Duration {
+    /// With a unit of `ms`, `s`, `m` or `h`.
+    package static func duration(_ text: String) throws(ValueError) -> Duration {
         let milliseconds = try Self.amount(
             text,
             in: Self.durations.map { ($0.unit, Int($0.milliseconds)) },

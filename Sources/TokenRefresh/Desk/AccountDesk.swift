@@ -101,11 +101,16 @@ package struct AccountDesk<Waiter> {
         self.epochs.verdict(on: self.sight?.entry?.record, of: self.account, at: self.binding.provider) == .killed
     }
 
-    /// Whether a kill took the account's tokens and was lifted since: others must be imported.
+    /// Whether a kill took the account's tokens and was lifted since, or a removal took them: others must be imported.
     package var isEmptied: Bool {
         guard !self.mints, let record = self.sight?.entry?.record else { return false }
         let verdict = self.epochs.verdict(on: record, of: self.account, at: self.binding.provider)
         return verdict == .dead || verdict == .live && record.tokens == nil && !record.killed.isEmpty
+    }
+
+    /// Whether it was a removal that took the account's last tokens, and no kill.
+    package var isRemoved: Bool {
+        self.epochs.takings(on: self.sight?.entry?.record, of: self.account, at: self.binding.provider).endWithRemoval
     }
 
     /// Whether a flight is under way, or about to be.

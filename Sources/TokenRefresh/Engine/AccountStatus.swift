@@ -36,6 +36,8 @@ extension AccountStatus {
     package static let boundElsewhere = "bound_elsewhere"
     /// The ``lastError`` of an account whose tokens were killed, after the revival: others must be imported.
     package static let tokensKilled = "tokens_killed"
+    /// The ``lastError`` of an account whose tokens were removed by an operator: others must be imported.
+    package static let tokensRemoved = "tokens_removed"
 
     /// Reads the status off what a process knows.
     ///
@@ -83,9 +85,9 @@ extension AccountStatus {
         self.lastRefreshAt = record?.refreshedAt
         self.lastError =
             desk.isEmptied && self.state == .empty
-            ? Self.tokensKilled
+            ? desk.isRemoved ? Self.tokensRemoved : Self.tokensKilled
             : isBoundElsewhere
-                ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.code.rawValue
+                ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.word
         self.scopes = record?.tokens?.scopes ?? []
     }
 }

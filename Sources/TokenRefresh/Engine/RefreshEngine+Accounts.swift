@@ -67,7 +67,7 @@ extension RefreshEngine {
         {
             // Nothing has come of it, such as while the engine stops: that the old token is valid, or a refresh about to
             // end, must not look like a success.
-            status?.lastError = error.code.rawValue
+            status?.lastError = error.word
         }
         return status
     }
@@ -100,7 +100,7 @@ extension RefreshEngine {
             if epochs.verdict(on: old, of: account, at: plan.provider) != .live { old?.rememberKilled() }
             if let old {
                 guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
-                    throw .killedToken(account)
+                    throw .takenToken(account, by: epochs.takings(on: old, of: account, at: plan.provider))
                 }
                 await self.kills.takeAway(old, of: account)
             }
@@ -362,17 +362,28 @@ extension AccountChangeError {
         )
     }
 
-    fileprivate static func killedToken(_ account: AccountID) -> AccountChangeError {
-        AccountChangeError(
+    /// Of which of an account's killed and removed tokens it is nothing is kept.
+    fileprivate static func takenToken(
+        _ account: AccountID,
+        by takings: KillEpochs.Takings
+    ) -> AccountChangeError {
+        let what =
+            switch (takings.kill, takings.removal) {
+            case (nil, .some): "was removed here, and its provider was asked to revoke it: it"
+            case (.some, .some): "was killed or removed here, and"
+            default: "was killed, and"
+            }
+        return AccountChangeError(
             .killed,
-            "account \(account): that token was killed, and stays dead; sign in at the provider again, and import what that gives"
+            "account \(account): that token \(what) stays dead; sign in at the provider again, and import what that gives"
         )
     }
 
     fileprivate static func killedMeanwhile(_ account: AccountID) -> AccountChangeError {
         AccountChangeError(
             .killed,
-            "account \(account): its tokens were killed at that very moment, these with them; sign in at the provider again"
+            "account \(account): its tokens were killed or removed at that very moment, these with them; sign in at the provider "
+                + "again"
         )
     }
 

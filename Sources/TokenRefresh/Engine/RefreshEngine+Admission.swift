@@ -169,7 +169,8 @@ extension PassError {
             self.init(
                 .refreshFailed,
                 "more refreshes are due at provider \(provider) than its refresh_rate lets through in time",
-                retryAfter: retryAfter
+                retryAfter: retryAfter,
+                restraint: .provider
             )
         }
     }

@@ -44,7 +44,9 @@ extension RefreshEngine {
         }
         switch epochs.verdict(on: record, of: plan.account, at: plan.provider) {
         case .killed: return (.killed(plan.account), epochs)
-        case .dead where !plan.grant.mints: return (.emptied(plan.account), epochs)
+        case .dead where !plan.grant.mints:
+            let takings = epochs.takings(on: record, of: plan.account, at: plan.provider)
+            return (.emptied(plan.account, by: takings), epochs)
         case .live, .dead: return (nil, epochs)
         }
     }
@@ -60,7 +62,7 @@ extension RefreshEngine {
             epochs.verdict(on: record, of: plan.account, at: plan.provider) != .live
         else { return }
         self.logger.notice(
-            "tokens came for an account that was killed meanwhile, and are revoked",
+            "tokens came for an account that was killed, or whose tokens were removed, meanwhile, and are revoked",
             metadata: [LogField.account: "\(plan.account)"]
         )
         self.kills.storedDead()
@@ -100,5 +102,14 @@ extension KillEpochs {
         guard verdict != .killed, let made = record?.binding.provider, made != provider else { return verdict }
         let other = self.verdict(on: stamp, of: account, at: made)
         return other == .live ? verdict : other
+    }
+
+    /// What took tokens of a record, or of an account that has none, likewise.
+    package func takings(
+        on record: AccountRecord?,
+        of account: AccountID,
+        at provider: ProviderID
+    ) -> Takings {
+        self.takings(of: account, at: Set([provider, record?.binding.provider].compactMap { $0 }))
     }
 }

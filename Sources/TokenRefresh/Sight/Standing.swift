@@ -27,14 +27,17 @@ extension Sight {
         for demand: Demand = .usable,
         at now: BootInstant
     ) -> Standing {
+        func emptied() -> PassError {
+            .emptied(account, by: epochs.takings(on: self.entry?.record, of: account, at: binding.provider))
+        }
         switch epochs.verdict(on: self.entry?.record, of: account, at: binding.provider) {
         case .live: break
         case .killed: return .blocked(.killed(account))
-        case .dead: return mints ? .refreshable : .blocked(.emptied(account))
+        case .dead: return mints ? .refreshable : .blocked(emptied())
         }
         guard let record = self.entry?.record, mints || record.tokens != nil else {
-            let wasKilled = self.entry?.record.killed.isEmpty == false
-            return mints ? .refreshable : .blocked(wasKilled ? .emptied(account) : .empty(account))
+            let wasTaken = self.entry?.record.killed.isEmpty == false
+            return mints ? .refreshable : .blocked(wasTaken ? emptied() : .empty(account))
         }
         let isOurs = record.binding == binding
         guard isOurs || mints && record.tokens?.refreshToken == nil else {

@@ -34,15 +34,19 @@ extension PassError {
         }
     }
 
+    /// What an operator is shown of it, in one word.
+    var word: String { self.restraint?.rawValue ?? self.code.rawValue }
+
     static func empty(_ account: AccountID) -> PassError {
         PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
 
-    /// Of tokens that a kill took, which was lifted since.
-    static func emptied(_ account: AccountID) -> PassError {
-        PassError(
+    /// Of tokens that a kill took, which was lifted since, or a removal.
+    static func emptied(_ account: AccountID, by takings: KillEpochs.Takings) -> PassError {
+        let what = takings.endWithRemoval ? "removed" : "killed, and stay dead"
+        return PassError(
             .accountEmpty,
-            "account \(account): its tokens were killed, and stay dead; sign in again, and martlet accounts import \(account)",
+            "account \(account): its tokens were \(what); sign in again, and martlet accounts import \(account)",
             wasEmptied: true
         )
     }
@@ -110,7 +114,8 @@ extension PassError {
         PassError(
             .refreshFailed,
             "account \(account) was refreshed too often in a short time; its tokens end too early",
-            retryAfter: retryAfter
+            retryAfter: retryAfter,
+            restraint: .account
         )
     }
 

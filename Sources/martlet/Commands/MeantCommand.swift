@@ -12,17 +12,31 @@ enum MeantCommand {
         var commands = root.configuration.subcommands
         var path: [String] = []
         for word in arguments {
-            // What follows is no command's name: an option, or what a command takes.
-            guard !commands.isEmpty, !word.hasPrefix("-") else { return nil }
+            // What follows is no command's name.
+            guard !word.hasPrefix("-") else { return nil }
+            let typed = (path + [word]).joined(separator: " ")
+            if let other = Self.others[typed] { return "there is no command \(typed); did you mean \(other)?" }
+            // What follows is what a command takes.
+            guard !commands.isEmpty else { return nil }
             guard let command = commands.first(where: { $0.configuration.commandName == word }) else {
                 let names = commands.compactMap { $0.configuration.commandName }
                 guard let meant = Suggestion.closest(to: word, among: names) else { return nil }
                 let group = path.map { "\($0) " }.joined()
-                return "there is no command \(group)\(word); did you mean \(group)\(meant)?"
+                return "there is no command \(typed); did you mean \(group)\(meant)?"
             }
             path.append(word)
             commands = command.configuration.subcommands
         }
         return nil
     }
+
+    /// What is typed because other commands have it, and what does that.
+    private static let others = [
+        "audit list": "audit", "audit show": "audit",
+        "callers list": Self.checking, "callers show": Self.checking,
+        "kills list": "kills", "kills show": "kills",
+        "status show": "status",
+    ]
+
+    private static let checking = "check, which shows the callers that the configuration names"
 }

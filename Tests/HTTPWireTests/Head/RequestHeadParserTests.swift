@@ -113,6 +113,16 @@ import Testing
         #expect(readRequest([bytes(start)[...]]) == .refused(code))
     }
 
+    @Test(arguments: [
+        ("\u{16}\u{03}\u{01}\u{02}\n", true), ("\u{16}\u{03}\u{03}\r\n", true), ("\u{16}\r\n", false),
+        ("GET /\u{16}\u{03} HTTP/1.1\r\n", false), ("GET / HTTP/1.1\n", false),
+    ])
+    func `a handshake where none is expected is called so, whatever rule it breaks`(start: String, isTLS: Bool) {
+        let error = #expect(throws: WireError.self) { try parseRequest([bytes(start)[...]]) }
+        #expect(error?.code == .badRequest)
+        #expect(error.map { "\($0.reason)".hasPrefix("TLS on a listener without tls") } == isTLS)
+    }
+
     @Test func `bytes behind the head stay where they are`() throws {
         let request = head(["POST / HTTP/1.1", "Host: a", "Content-Length: 3"])
         let summary = try #require(readRequest([(request + bytes("abc\r\n\r\nGET"))[...]]).summary)

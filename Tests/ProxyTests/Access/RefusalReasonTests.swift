@@ -66,6 +66,12 @@ import TokenModel
         #expect(!lines[4].contains("caller.name") && !lines[4].contains("route.name"))
     }
 
+    @Test func `a caller that speaks TLS to a plain listener is told so, and the log says it`() async throws {
+        let lines = try await self.lines(callers: nil, ["\u{16}\u{03}\u{01}\u{02}"], answered: [400])
+        #expect(lines.count == 1)
+        #expect(lines.allSatisfy { $0.contains("error.code=bad_request error.reason=\"TLS on a listener without tls") })
+    }
+
     @Test(arguments: ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override"])
     func `a method that a field puts in the request's place is judged like the request's`(field: String) async throws {
         let writer = CallerPlan(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
@@ -145,6 +151,27 @@ import TokenModel
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(body.contains("urn:martlet:error:account_empty") && body.contains(reason))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (nil, "be reached or says later"), (.account, "the account was refreshed too often"),
+            (.provider, "refresh_rate lets through"),
+        ] as [(PassError.Restraint?, String)]
+    )
+    func `a refresh that the gateway itself holds back is not called the provider's doing`(
+        restraint: PassError.Restraint?,
+        reason: String
+    ) async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            let question = try await rig.passes.questions.next("question")
+            question.answer(.failure(PassError(.refreshFailed, "later", retryAfter: .seconds(9), restraint: restraint)))
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503 && head["Retry-After"] == "9")
+            #expect(body.contains("urn:martlet:error:refresh_failed") && body.contains(reason))
         }
     }
 

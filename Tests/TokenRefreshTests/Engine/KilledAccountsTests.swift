@@ -86,6 +86,32 @@ import TokenStorage
         }
     }
 
+    @Test(arguments: [(false, "was removed here, and"), (true, "was killed or removed here, and")])
+    func `given tokens that were removed, they are not called killed`(wasKilled: Bool, what: String) async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            if wasKilled {
+                _ = self.house.kills.change { epochs in
+                    epochs.raise(.all, at: epochs.last.next, holds: true)
+                    epochs.lift(.all, at: epochs.last.next)
+                }
+            }
+            // As when the sweep of dead tokens comes first.
+            replica.engine.follow(
+                self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: false) }
+            )
+
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.state == .empty)
+            #expect(status?.lastError == "tokens_removed")
+            let refused = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            }
+            #expect(refused?.message.contains(what) == true)
+            #expect(refused?.message.contains("stays dead") == true)
+        }
+    }
+
     @Test func `given a kill log that can't be read, no refresh token is spent`() async throws {
         try await self.house.put(.expired())
         self.house.kills.becomeAway()

@@ -43,6 +43,11 @@ extension AccountReply {
             "the token endpoint of providers.\(self.provider) can't be reached: check its URL and the network; the "
                 + "gateway's log names it"
         case "throttled": "the provider asks to wait: try again later"
+        case "refresh_limit":
+            "it was refreshed too often in a short time (5 times in 30 s, or more than once per half of its token's lifetime): "
+                + "try again later"
+        case "refresh_rate":
+            "more refreshes are due than refresh_rate of providers.\(self.provider) lets through: try again later, or raise it"
         default: "see the gateway's log, and try again later"
         }
     }

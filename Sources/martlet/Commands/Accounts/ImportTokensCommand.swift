@@ -8,7 +8,8 @@ struct ImportTokensCommand: AsyncParsableCommand {
         abstract: "Hand an account its tokens, in place of whatever is there.",
         discussion: """
             Reads the provider's token answer as JSON, or a refresh token alone, from standard input or a file. On a \
-            terminal it asks, and what is typed is not shown. The provider is not called; the first use does that.
+            terminal it asks, and what is typed is not shown. The provider is not called; the first use does that. What can be \
+            told to be no token, such as a web page or the admin token, is refused before anything is sent.
 
             Example:
               martlet accounts import alice < token-answer.json
@@ -39,6 +40,12 @@ struct ImportTokensCommand: AsyncParsableCommand {
         let client = try self.admin.client()
         let source: TokenSource = self.file.map { .file($0) } ?? .standardInput
         let tokens = try source.read(for: self.name)
+        guard !client.isOpened(by: tokens.refreshToken) else {
+            throw CommandFailure(
+                .usage,
+                "the input is the admin token that opens this gateway; an account needs the refresh token of its provider"
+            )
+        }
         let before = try await self.standing(client)
         let reply = try await client.send(.importTokens(tokens.body, for: self.name))
         if self.admin.isJSON { return Console.say(reply.text) }

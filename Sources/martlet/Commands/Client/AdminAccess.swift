@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import TokenModel
+package import TokenModel
 
 /// Where a gateway's admin API is, and the token that opens it.
 package struct AdminAccess: Sendable {
@@ -24,7 +24,7 @@ package struct AdminAccess: Sendable {
         needsToken: Bool,
         surroundings: AdminSurroundings
     ) throws(CommandFailure) {
-        let variable = surroundings.environment["MARTLET_ADMIN_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+        let variable = surroundings.environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
         let needsFile = needsToken && tokenFile == nil && variable == nil
         let configured =
             address == nil || needsFile ? try Self.configured(configuration, in: surroundings) : nil
@@ -43,8 +43,8 @@ package struct AdminAccess: Sendable {
             return
         }
         if tokenFile == nil, let variable {
-            self.tokenOrigin = "MARTLET_ADMIN_TOKEN"
-            self.token = try Self.token(in: variable, from: "MARTLET_ADMIN_TOKEN")
+            self.tokenOrigin = Self.tokenVariable
+            self.token = try Self.token(in: variable, from: Self.tokenVariable)
         } else {
             let path =
                 if let tokenFile {
@@ -69,12 +69,18 @@ package struct AdminAccess: Sendable {
         }
     }
 
+    /// Whether `token` is the one that opens the API, and no account's.
+    package func isOpened(by token: Secret) -> Bool { self.token == token }
+
     /// Whether somebody between here and the gateway could read the token.
     package var showsTokenOnTheWay: Bool {
         guard self.token != nil, let url = URL(string: self.address), url.scheme == "http" else { return false }
         let host = url.host() ?? ""
         return host != "localhost" && host != "::1" && host != "[::1]" && !host.hasPrefix("127.")
     }
+
+    /// Has the token, where no file is named.
+    package static let tokenVariable = "MARTLET_ADMIN_TOKEN"
 
     private static let standard = "http://127.0.0.1:8081"
 

@@ -13,6 +13,9 @@ struct AdminClient: Sendable {
         self.access = access
     }
 
+    /// As ``AdminAccess/isOpened(by:)``.
+    func isOpened(by token: Secret) -> Bool { self.access.isOpened(by: token) }
+
     /// Sends a request and returns its answer, which is one that the request was done.
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
         let reply = try await self.exchange(request)
@@ -54,7 +57,7 @@ struct AdminClient: Sendable {
         let place = self.access.address
         // Not where there was no connection: nothing was sent then.
         let doubt = request.doubt.map { "; \($0)" } ?? ""
-        let help = "is it running? --admin names another address"
+        let help = request.helpWithoutGateway
         switch error {
         case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
             return CommandFailure(
@@ -71,7 +74,7 @@ struct AdminClient: Sendable {
         default:
             return CommandFailure(
                 .unavailable,
-                "can't reach the gateway at \(place): \(Self.reason(error)); \(help)\(doubt)"
+                "can't reach the gateway at \(place): \(Self.reason(error)); is it running? --admin names another address\(doubt)"
             )
         }
     }

@@ -55,8 +55,17 @@ package struct AdminReply: Equatable, Sendable {
             )
         }
         let isRefused = self.httpStatus == 401 || self.httpStatus == 429
-        let help = origin.map { "; this was the token of \($0): name that gateway's with --admin-token-file" } ?? ""
-        return CommandFailure(status, "can't \(attempt): \(problem.detail)\(isRefused ? help : "")")
+        let help = isRefused ? origin.map { "; \(Self.help(withTokenOf: $0))" } ?? "" : ""
+        return CommandFailure(status, "can't \(attempt): \(problem.detail)\(help)")
+    }
+
+    /// Where a token came from that opens nothing, and what to look at.
+    private static func help(withTokenOf origin: String) -> String {
+        origin == AdminAccess.tokenVariable
+            ? "the token sent is that of the variable \(origin), which goes before a configuration's token_file: unset it, or set "
+                + "it to a line of that gateway's file, or name the file with --admin-token-file"
+            : "the token sent is the first line of the file \(origin): is that the file of this gateway, which reads a changed one "
+                + "at SIGHUP? name another with --admin-token-file"
     }
 
     /// Whether an error's code is one that only callers are answered.

@@ -71,9 +71,12 @@ package struct AdminRequest: Sendable {
         AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/adopt", "adopt the tokens of \(name)")
     }
 
-    /// Invalidates tokens; waits for as long as the order says.
-    package static func kill(_ order: [UInt8]) -> AdminRequest {
-        AdminRequest(.post, Self.killPath, "kill the tokens", body: order, patience: .seconds(330))
+    /// Invalidates tokens.
+    ///
+    /// - Parameter wait: for how long the gateway waits for the kill's end, as the order says. Its answer may take a little
+    ///   longer, where the store is slow.
+    package static func kill(_ order: [UInt8], wait: Duration) -> AdminRequest {
+        AdminRequest(.post, Self.killPath, "kill the tokens", body: order, patience: wait + .seconds(10))
     }
 
     /// Lets new tokens come.
@@ -85,8 +88,18 @@ package struct AdminRequest: Sendable {
     /// changes nothing.
     package var doubt: String? {
         guard self.method != .get else { return nil }
-        let command = self.path == Self.killPath ? "martlet kills" : "martlet audit"
-        return "it may have been done all the same: \(command) shows whether it was"
+        return self.path == Self.killPath
+            ? "it may have been done all the same: martlet kills shows whether it was, and martlet status what is killed, also "
+                + "through another gateway on that store (--admin)"
+            : "it may have been done all the same: martlet audit shows whether it was"
+    }
+
+    /// What helps where no gateway was there, so that nothing was sent.
+    package var helpWithoutGateway: String {
+        self.path == Self.killPath
+            ? "nothing was killed: a kill goes through a gateway that runs, so start one (martlet serve), or name another on "
+                + "that store with --admin; while none runs no token is used, and none is revoked"
+            : "is it running? martlet serve starts it, --admin names another address"
     }
 
     private static let killPath = "/v1/kill"

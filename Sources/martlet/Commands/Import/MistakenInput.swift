@@ -12,6 +12,12 @@ enum MistakenInput {
         if Self.absences.contains(text.lowercased()) {
             return "the input is the word that stands for nothing: what was asked for is not in the provider's answer"
         }
+        if text.hasPrefix("<") {
+            return "the input looks like a web page; import the JSON of the token answer, or the refresh token alone"
+        }
+        if Self.isCallerKey(text) {
+            return "the input looks like a key of martlet callers new, which lets a caller in and refreshes nothing"
+        }
         if Self.isURL(text) {
             return "the input looks like a URL; exchange its code at the token endpoint, and import what that answers"
         }
@@ -42,6 +48,14 @@ enum MistakenInput {
 
     private static let wanted =
         "import the whole token answer, or a refresh token alone (as {\"refresh_token\":…} if it is really this)"
+
+    /// As ``CallerKey`` makes them.
+    private static func isCallerKey(_ text: String) -> Bool {
+        let begin = "martlet_"
+        let rest = text.utf8.dropFirst(begin.utf8.count)
+        return text.hasPrefix(begin) && rest.count == 43
+            && rest.allSatisfy { Self.isLetter($0) || (0x30...0x39).contains($0) }
+    }
 
     /// A scheme (RFC 3986 §3.1) and `://`.
     private static func isURL(_ text: String) -> Bool {

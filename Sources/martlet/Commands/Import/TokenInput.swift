@@ -84,8 +84,14 @@ package struct TokenInput: Equatable, Sendable {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw CommandFailure(.usage, "\(origin) is no token: a token is printable characters without spaces")
         }
+        guard text.utf8.count <= Self.longest else {
+            throw CommandFailure(.usage, "\(origin) is no token: it has more than \(Self.longest) characters")
+        }
         return Secret(text)
     }
+
+    /// The gateway takes no longer ones either.
+    private static let longest = 16_384
 
     private static func trimmed(_ text: String) -> String {
         let start = text.drop(while: \.isWhitespace)

@@ -32,7 +32,10 @@ struct KillCommand: AsyncParsableCommand {
     @Flag(help: "Let requests end whose head has left, instead of cutting them.") var drain = false
     @OptionGroup var admin: AdminOptions
 
-    func validate() throws { try KillReason.check(self.reason) }
+    func validate() throws {
+        try KillReason.check(self.reason)
+        _ = try KillWait.duration(self.wait)
+    }
 
     func run() async throws {
         let order = Order(
@@ -42,7 +45,7 @@ struct KillCommand: AsyncParsableCommand {
             streams: self.drain ? "drain" : "abort"
         )
         let reply = try await Self.send(
-            .kill(Array(try JSONEncoder().encode(order))),
+            .kill(Array(try JSONEncoder().encode(order)), wait: try KillWait.duration(self.wait)),
             for: order.scope,
             reason: self.reason,
             by: self.admin.client()
@@ -99,6 +102,8 @@ struct ReviveCommand: AsyncParsableCommand {
         discussion: """
             What was killed stays dead: accounts need new tokens by import or sign-in; minted ones come by themselves.
 
+            Exits with 1 where that is not killed by itself, and with 64, as martlet kill does, for a name that nobody knows.
+
             Example:
               martlet revive --account alice --reason "laptop replaced"
               martlet revive --all --reason "the drill is over"
@@ -113,7 +118,12 @@ struct ReviveCommand: AsyncParsableCommand {
 
     func run() async throws {
         let order = Order(scope: self.scope.scope, reason: self.reason)
-        let reply = try await self.admin.client().send(.revive(Array(try JSONEncoder().encode(order))))
+        let request = AdminRequest.revive(Array(try JSONEncoder().encode(order)))
+        let client = try self.admin.client()
+        let reply = try await client.exchange(request)
+        if let failure = client.refusal(in: reply, of: request.attempt) {
+            throw failure.ofRefusedRevival(httpStatus: reply.httpStatus)
+        }
         if self.admin.isJSON { return Console.say(reply.text) }
         let revival = try reply.read(RevivalReply.self)
         Console.say(

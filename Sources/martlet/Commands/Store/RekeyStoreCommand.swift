@@ -44,7 +44,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                 settling: max(.seconds(10), store.lease)
             )
             let outcome = try await self.audited(store) {
-                var progress = ProgressLines("sealed anew or looked at")
+                var progress = ProgressLines("looked at")
                 return try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
             }
             try self.report(outcome, of: store)
@@ -70,12 +70,12 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         }
         do {
             let outcome = try await body()
-            let counts = "\(outcome.resealing.resealed) of \(outcome.resealing.records) records sealed anew"
             let retired = outcome.retired.map { ", key \($0) taken out" }.joined()
+            let added = outcome.keyAdded ? "key \(outcome.key) added, " : ""
             let isRecorded = await audit.end(
                 ticket,
                 outcome.resealing.isComplete ? "done" : "incomplete",
-                detail: "key \(outcome.key)\(outcome.keyAdded ? " added" : ""), \(counts)\(retired)"
+                detail: "\(added)\(Self.counts(outcome))\(retired)"
             )
             if !isRecorded { Console.complain("warning: what came of it could not be put into the audit log") }
             return outcome
@@ -105,7 +105,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             )
         }
         if outcome.keyAdded { Console.say("key \(outcome.key) is new in \(store.keys.name): keep a copy of that file") }
-        Console.say("\(resealing.resealed) of \(resealing.records) records were sealed anew under key \(outcome.key)")
+        Console.say(Self.counts(outcome))
         for finding in resealing.left + resealing.unreadable {
             Console.say(PlainText.line("\(finding.record): \(finding.reason)"))
         }
@@ -123,6 +123,16 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         for key in outcome.unused {
             Console.say("key \(key) seals nothing any more; martlet store rekey --retire takes it out")
         }
+    }
+
+    private static func counts(_ outcome: Rekeying.Outcome) -> String {
+        ResealingText.line(
+            records: outcome.resealing.records,
+            resealed: outcome.resealing.resealed,
+            left: outcome.resealing.left.count,
+            unreadable: outcome.resealing.unreadable.count,
+            key: outcome.key.description
+        )
     }
 
     private func complain(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws(CommandFailure) {

@@ -34,8 +34,12 @@ package struct AccountText: Sendable {
         facts.add("token ends", self.times.longText(account.expiresAt))
         facts.add("last refresh", self.times.longText(account.lastRefreshAt))
         facts.add("last error", account.lastError ?? "-")
-        if account.lastError == "tokens_killed" {
+        switch account.lastError {
+        case "tokens_killed"?:
             facts.add("what helps", "its tokens were killed and stay dead: sign in again, and martlet accounts import")
+        case "tokens_removed"?:
+            facts.add("what helps", "its tokens were removed: sign in again, and martlet accounts import")
+        default: break
         }
         facts.add("generation", String(account.generation))
         facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
