@@ -28,9 +28,10 @@ extension AccountReply.Trouble {
         case "token_refused":
             "an API answered 401 to the access token, and no other is to be had (\(self.reason))"
         case "client_refused":
-            "the provider refuses the client, or what it asks for (\(self.reason)): once this access token has ended there is none"
+            "the provider refuses the client, or what it asks for (\(self.reason)): "
+                + "there is no next access token until it does not"
         case "refresh_failing":
-            "refreshes bring no tokens (\(self.reason)): once this access token has ended there is none"
+            "refreshes bring no tokens (\(self.reason)): there is no next access token until they do"
         default: "\(self.words) (\(self.reason))"
         }
     }
