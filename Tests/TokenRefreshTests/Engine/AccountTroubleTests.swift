@@ -1,3 +1,4 @@
+import OAuth
 import TestKit
 import Testing
 import TokenModel
