@@ -4,6 +4,7 @@ internal import OAuth
 internal import TestKit
 internal import Testing
 internal import TokenModel
+internal import TokenRefresh
 internal import TokenStorage
 
 @Suite struct AccountRouteTests {
@@ -14,7 +15,7 @@ internal import TokenStorage
             #expect(answer.status == 200)
             #expect(answer.headers.first(name: "content-type") == "application/json")
             let empty = #""expires_at":null,"generation":0,"last_error":null,"last_refresh_at":null"#
-            let rest = #""provider":"acme","scopes":[],"state":"empty""#
+            let rest = #""provider":"acme","scopes":[],"state":"empty","trouble":null"#
             #expect(
                 answer.body == """
                     {"accounts":[{"configured":true,\(empty),"name":"alice",\(rest)},\
@@ -83,6 +84,52 @@ internal import TokenStorage
             let account = try answer.read(Account.self)
             #expect(account.state == "reauthorization_required")
             #expect(account.last_error == "invalid_grant")
+        }
+    }
+
+    @Test func `an account whose provider refuses the client is valid, and said to be in trouble`() async throws {
+        try await AdminFixture.run { admin in
+            for account in ["alice", "bob"] {
+                try await admin.caller.send(
+                    .PUT,
+                    "/v1/accounts/\(account)/tokens",
+                    #"{"refresh_token": "refresh-canary", "access_token": "access-canary", "expires_in": 3600}"#
+                )
+            }
+            admin.provider.answer(with: .config(try #require(VerdictReason("invalid_client"))))
+
+            let tried = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh").read(Account.self)
+            let other = try await admin.caller.send(.GET, "/v1/accounts/bob").read(Account.self)
+
+            #expect([tried.state, other.state] == ["valid", "valid"])
+            #expect([tried.trouble?.kind, other.trouble?.kind] == ["client_refused", "client_refused"])
+            #expect(tried.trouble?.reason == "config.invalid_client")
+            #expect(other.trouble?.reason == "provider_config")
+            #expect(other.last_error == nil)
+            let since = try Self.milliseconds(try #require(tried.trouble?.known_since))
+            #expect(since <= Int64(Self.now()) + 1)
+        }
+    }
+
+    @Test func `an account whose token an API refused is said to be in trouble while it can't be refreshed`()
+        async throws
+    {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "refresh-canary", "access_token": "access-canary", "expires_in": 3600}"#
+            )
+            admin.provider.answer(with: .config(try #require(VerdictReason("invalid_client"))))
+
+            await #expect(throws: PassError.self) {
+                try await admin.engine.pass(for: AccountID("alice"), refused: Generation(1))
+            }
+
+            let account = try await admin.caller.send(.GET, "/v1/accounts/alice").read(Account.self)
+            #expect(account.state == "valid")
+            #expect(account.trouble?.kind == "token_refused")
+            #expect(account.trouble?.reason == "config.invalid_client")
         }
     }
 

@@ -54,9 +54,90 @@ internal import martlet
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
         #expect(
             self.text.details(account).contains(
-                "what helps    its tokens \(what): sign in again, and martlet accounts import"
+                "what helps    its tokens \(what): sign in again, and import new ones with martlet accounts import alice"
             )
         )
+    }
+
+    private static func troubled(
+        _ kind: String,
+        _ reason: String,
+        state: String = "valid",
+        lastError: String = "null"
+    ) throws -> AccountReply {
+        let answer = """
+            {"configured":true,"expires_at":"2025-11-21T00:54:00.000Z","generation":1,"last_error":\(lastError),\
+            "name":"alice","provider":"acme","scopes":[],"state":"\(state)","trouble":{"kind":"\(kind)",\
+            "reason":"\(reason)","known_since":"2025-11-20T23:55:00.000Z"}}
+            """
+        return try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+    }
+
+    @Test func `a valid account in trouble is not shown as one that is well`() throws {
+        let account = try Self.troubled(
+            "token_refused",
+            "config.invalid_client",
+            lastError: #""config.invalid_client""#
+        )
+        #expect(
+            self.text.table([account]) == [
+                "ACCOUNT  PROVIDER  STATE                 TOKEN ENDS  LAST REFRESH  LAST ERROR",
+                "alice    acme      valid, token refused  in 54 min   -             config.invalid_client",
+                "",
+                "1 account is in trouble: martlet accounts show alice says since when, and what helps",
+            ]
+        )
+        let details = self.text.details(account)
+        #expect(details.contains("state         valid, token refused"))
+        #expect(
+            details.contains(
+                "trouble       an API answered 401 to the access token, and no other is to be had "
+                    + "(config.invalid_client)"
+            )
+        )
+        #expect(details.contains("known since   5 min ago (2025-11-20T23:55:00.000Z)"))
+        #expect(
+            details.contains { $0.hasPrefix("what helps    the provider refuses the client: check client_id") }
+        )
+    }
+
+    @Test(arguments: [
+        ("client_refused", "provider_config", "valid", "valid, client refused", "check client_id, client_secret"),
+        ("refresh_failing", "provider_failing", "valid", "valid, refresh failing", "is asked again by itself"),
+        ("refresh_failing", "no_refresh_token", "valid", "valid, refresh failing", "martlet accounts import alice"),
+        ("refresh_failing", "throttled", "backing_off", "backing_off", "the provider asks to wait"),
+        ("of_tomorrow", "why", "valid", "valid, of tomorrow", "see the gateway's log"),
+    ])
+    func `what is wrong beside a state is shown with what helps`(
+        kind: String,
+        reason: String,
+        state: String,
+        shown: String,
+        help: String
+    ) throws {
+        let account = try Self.troubled(kind, reason, state: state)
+        #expect(self.text.table([account])[1].hasPrefix("alice    acme      \(shown)  "))
+        #expect(self.text.table([account])[1].hasSuffix(reason))
+        #expect(self.text.details(account).contains { $0.hasPrefix("what helps") && $0.contains(help) })
+    }
+
+    @Test func `a status counts the accounts of a provider that something is wrong with`() throws {
+        let accounts = ["alice", "bob"].map { name in
+            """
+            {"configured":true,"generation":1,"name":"\(name)","provider":"acme","scopes":[],"state":"valid",\
+            "trouble":{"kind":"client_refused","reason":"provider_config","known_since":"2025-11-20T23:55:00.000Z"}}
+            """
+        }
+        let answer = """
+            {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[{"name":"acme","accounts":\
+            {"valid":2}}],"accounts":[\(accounts.joined(separator: ","))]}
+            """
+        let status = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(StatusReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        let lines = StatusText(times: times).lines(status)
+        #expect(lines.contains("acme      2         2 valid; 2 in trouble"))
+        #expect(lines.last?.hasPrefix("2 accounts are in trouble: martlet accounts show alice ") == true)
     }
 
     @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {

@@ -10,7 +10,7 @@ struct AccountAnswer: Encodable, Sendable {
     }
 
     private enum Key: String, CodingKey {
-        case name, provider, configured, state, generation, scopes
+        case name, provider, configured, state, generation, scopes, trouble
         case expiresAt = "expires_at"
         case lastRefreshAt = "last_refresh_at"
         case lastError = "last_error"
@@ -27,6 +27,25 @@ struct AccountAnswer: Encodable, Sendable {
         try members.encode(self.status.lastRefreshAt?.rfc3339, forKey: .lastRefreshAt)
         try members.encode(self.status.lastError, forKey: .lastError)
         try members.encode(self.status.scopes, forKey: .scopes)
+        try members.encode(self.status.trouble.map(Trouble.init), forKey: .trouble)
+    }
+
+    /// What is wrong beside what the state says.
+    private struct Trouble: Encodable {
+        let kind: String
+        let reason: String
+        let knownSince: String
+
+        init(_ trouble: AccountTrouble) {
+            self.kind = trouble.kind.rawValue
+            self.reason = trouble.reason
+            self.knownSince = trouble.knownSince.rfc3339
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case kind, reason
+            case knownSince = "known_since"
+        }
     }
 }
 

@@ -15,6 +15,19 @@ package struct MetricsReport: Sendable {
         }
     }
 
+    /// Accounts of one provider that the same is wrong with beside their state, as the admin API names it.
+    package struct Troubles: Sendable {
+        package let provider: ProviderID
+        package let kind: String
+        package let count: Int
+
+        package init(provider: ProviderID, kind: String, count: Int) {
+            self.provider = provider
+            self.kind = kind
+            self.count = count
+        }
+    }
+
     /// A provider that is asked less often, or not.
     package struct Standing: Sendable {
         package let provider: ProviderID
@@ -38,6 +51,7 @@ package struct MetricsReport: Sendable {
     /// Requests that wait for a token.
     package let waiters: Int
     package let accounts: [Accounts]
+    package let troubles: [Troubles]
     package let refreshes: [RefreshMeter.Provider]
     package let store: [(operation: String, durations: DurationCounts)]
     package let standings: [Standing]
@@ -52,6 +66,7 @@ package struct MetricsReport: Sendable {
         traffic: TrafficCounts,
         waiters: Int,
         accounts: [Accounts],
+        troubles: [Troubles] = [],
         refreshes: [RefreshMeter.Provider],
         store: [(operation: String, durations: DurationCounts)],
         standings: [Standing] = [],
@@ -63,6 +78,7 @@ package struct MetricsReport: Sendable {
         self.traffic = traffic
         self.waiters = waiters
         self.accounts = accounts
+        self.troubles = troubles
         self.refreshes = refreshes
         self.store = store
         self.standings = standings
@@ -135,6 +151,10 @@ package struct MetricsReport: Sendable {
         text.begin("martlet_accounts", .gauge, "Accounts of the configuration, by state.")
         for accounts in self.accounts {
             text.sample(["provider": accounts.provider.rawValue, "state": accounts.state], accounts.count)
+        }
+        text.begin("martlet_account_troubles", .gauge, "Accounts with no next token in sight, whatever their state.")
+        for troubles in self.troubles {
+            text.sample(["provider": troubles.provider.rawValue, "trouble": troubles.kind], troubles.count)
         }
         text.begin("martlet_provider_held", .gauge, "1 while a provider is sent nothing but a probe, by why.")
         for standing in self.standings {

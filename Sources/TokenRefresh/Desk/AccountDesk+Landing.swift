@@ -32,6 +32,7 @@ extension AccountDesk {
             if let freshness = self.sight?.freshness { self.sight?.freshness = freshness.believed }
         }
         self.keepUnwritten(of: outcome, now: now)
+        self.noteTrouble(at: now)
         var landing = Landing(event: self.announcement(now: now))
         for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
             let result = self.result(of: waiting, after: outcome.result, wasForced: wasForced, now: now)
@@ -91,6 +92,7 @@ extension AccountDesk {
             self.failedAt = nil
             self.isInOutage = false
             self.restsUntil = .distantPast
+            self.troubledSince = nil
         }
         let known = self.sight
         self.sight = sight
@@ -100,6 +102,7 @@ extension AccountDesk {
         if let entry = sight.entry, let claim = entry.record.claim {
             _ = self.watch.saw(claim, in: entry.version, at: sight.readAt)
         }
+        self.noteTrouble(at: sight.readAt)
     }
 
     mutating func serveUsable(now: BootInstant) -> Landing {

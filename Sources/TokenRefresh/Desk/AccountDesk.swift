@@ -46,6 +46,10 @@ package struct AccountDesk<Waiter> {
     var announced: Pass?
     /// The token set that a request has carried last.
     var usedMark: TokenMark?
+    /// The last token set that an upstream answered 401 to, and when that was new.
+    var refusal: (of: TokenMark, at: BootInstant)?
+    /// Since when something keeps the next token set from coming; `nil` where nothing is known to.
+    var troubledSince: BootInstant?
     /// Drawn for one token set.
     var jitter: (of: TokenMark, value: Double)?
     /// Why the last flight brought no tokens, in this version of the record, which does not say so.
@@ -122,6 +126,7 @@ package struct AccountDesk<Waiter> {
 
     /// What can be said to `wish` without waiting, if anything.
     package mutating func answer(_ wish: Wish, now: BootInstant) -> Result<Pass, PassError>? {
+        self.noteRefusal(in: wish, now: now)
         guard case .pass = wish else { return nil }
         let standing = self.standing(for: wish, now: now)
         if case .usable(let pass) = standing { return .success(pass) }
@@ -167,6 +172,7 @@ package struct AccountDesk<Waiter> {
 
     /// An upstream refused the token with which a request was sent again after a 401.
     package mutating func refusedAgain(_ mark: TokenMark, now: BootInstant) {
+        self.noteRefusal(of: mark, now: now)
         self.refusals.refusedAgain(mark, now: now)
     }
 

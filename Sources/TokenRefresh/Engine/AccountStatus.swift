@@ -27,6 +27,8 @@ package struct AccountStatus: Equatable, Sendable {
     package let lastRefreshAt: WallTime?
     /// One word, of the provider's or ours; `nil` after a success.
     package internal(set) var lastError: String?
+    /// What is wrong beside what ``state`` says.
+    package let trouble: AccountTrouble?
     /// What was granted, where the provider said.
     package let scopes: [String]
 }
@@ -43,14 +45,15 @@ extension AccountStatus {
     ///
     /// - Parameters:
     ///   - boot: this process's; a claim of its own without a flight is one that was left.
-    ///   - isHeld: whether the provider is asked nothing at the moment.
+    ///   - gate: the provider's.
     init<Waiter>(
         _ desk: AccountDesk<Waiter>,
         boot: BootID,
         isConfigured: Bool,
-        isHeld: Bool,
-        now: BootInstant
+        gate: ProviderGate?,
+        now moment: Moment
     ) {
+        let now = moment.boot
         let record = desk.sight?.entry?.record
         let isBoundElsewhere =
             record?.tokens != nil && record?.binding != desk.binding
@@ -75,7 +78,7 @@ extension AccountStatus {
             self.state = .empty
         } else if desk.isFlying || isClaimed {
             self.state = .refreshing
-        } else if now < retryAt || (isHeld && !isUsable) {
+        } else if now < retryAt || (gate?.isHeld == true && !isUsable) {
             self.state = .backingOff
         } else {
             self.state = isUsable ? .valid : .expired
@@ -88,6 +91,11 @@ extension AccountStatus {
             ? desk.isRemoved ? Self.tokensRemoved : Self.tokensKilled
             : isBoundElsewhere
                 ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.word
+        self.trouble =
+            switch self.state {
+            case .refreshing, .backingOff, .valid, .expired: isConfigured ? desk.trouble(gate, now: moment) : nil
+            case .killed, .unreadable, .reauthorizationRequired, .empty: nil
+            }
         self.scopes = record?.tokens?.scopes ?? []
     }
 }

@@ -320,12 +320,12 @@ extension RefreshEngine {
     }
 
     func knownStatus(of account: AccountID) -> AccountStatus? {
-        let now = self.timepiece.now.boot
+        let now = self.timepiece.now
         return self.state.withLock { state in
             guard state.plans[account] != nil else { return nil }
             return state.desks[account].map { desk in
-                let isHeld = state.gates[desk.binding.provider]?.isHeld ?? false
-                return AccountStatus(desk, boot: self.boot, isConfigured: true, isHeld: isHeld, now: now)
+                let gate = state.gates[desk.binding.provider]
+                return AccountStatus(desk, boot: self.boot, isConfigured: true, gate: gate, now: now)
             }
         }
     }
@@ -339,11 +339,11 @@ extension RefreshEngine {
         case .success(let entry?):
             var desk = Desk(account: account, binding: entry.record.binding)
             _ = desk.observe(entry, now: now)
-            return AccountStatus(desk, boot: self.boot, isConfigured: false, isHeld: false, now: now.boot)
+            return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
         case .failure(let error) where error.code == .unreadable:
             var desk = Desk(account: account, binding: nobody)
             _ = desk.observeUnreadable(.unreadable(account, error))
-            return AccountStatus(desk, boot: self.boot, isConfigured: false, isHeld: false, now: now.boot)
+            return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
         case .failure:
             return nil
         }

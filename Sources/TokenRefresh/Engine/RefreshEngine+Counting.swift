@@ -3,21 +3,21 @@ package import TokenModel
 
 /// What is counted of the accounts.
 extension RefreshEngine {
-    /// How many of the configuration's accounts are in which state, by provider. States without an account are there
-    /// with 0; an account that could not be read yet is in none.
+    /// How many of the configuration's accounts are in which state, and in which trouble, by provider. An account that
+    /// could not be read yet is in none.
     ///
     /// Records are read only where nothing else keeps what is known up to date, and no longer than for about a second,
     /// or one call of a store that is away.
-    package func accountCounts() async -> [ProviderID: [AccountStatus.State: Int]] {
-        let none = Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, 0) })
+    package func accountCounts() async -> [ProviderID: AccountCounts] {
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
-        var counts: [ProviderID: [AccountStatus.State: Int]] = [:]
+        var counts: [ProviderID: AccountCounts] = [:]
         for plan in self.state.withLock({ Array($0.plans.values) }) {
             let now = self.timepiece.now.boot
             if now < deadline, self.knowsLittle(of: plan.account, now: now) { await self.look(at: plan.account) }
-            if counts[plan.provider] == nil { counts[plan.provider] = none }
+            if counts[plan.provider] == nil { counts[plan.provider] = AccountCounts() }
             guard self.hasSeen(plan.account), let status = self.knownStatus(of: plan.account) else { continue }
-            counts[plan.provider]?[status.state, default: 0] += 1
+            counts[plan.provider]?.states[status.state, default: 0] += 1
+            if let trouble = status.trouble { counts[plan.provider]?.troubles[trouble.kind, default: 0] += 1 }
         }
         return counts
     }

@@ -4,9 +4,6 @@ internal import TokenStorage
 
 /// What operators hear of, once each.
 extension RefreshEngine {
-    /// The reason of an account's outage that it has found out by nothing of its own.
-    private static let providerFailing = "provider_failing"
-
     /// What a flight's end is worth telling.
     func events(
         of plan: AccountPlan,
@@ -42,7 +39,7 @@ extension RefreshEngine {
             }
         case (.refreshFailed, nil) where state.gates[plan.provider]?.isFailing == true:
             if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
-                tell(.refreshFailed, of: plan.account, Self.providerFailing)
+                tell(.refreshFailed, of: plan.account, AccountTrouble.providerFailing)
             }
         default: break
         }

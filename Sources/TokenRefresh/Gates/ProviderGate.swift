@@ -51,6 +51,8 @@ package struct ProviderGate: Sendable {
     private var bucket: RefreshBucket
     private var accounts: Int
     private var isCrowded = false
+    /// Since when ``isHeld``; `nil` where it is not.
+    package private(set) var heldSince: BootInstant?
     /// Another after each reload, and of each gate.
     private var edition = UInt64.random(in: .min ... .max)
 
@@ -69,6 +71,7 @@ package struct ProviderGate: Sendable {
         self.breaker.tryAgain(now: now)
         // Of one account alone no failure says anything of the provider.
         if accounts < 2 { self.breaker = ProviderBreaker() }
+        self.noteHold(at: now)
     }
 
     /// Takes a place among what is to be sent. One that is not used must be given back.
@@ -162,7 +165,12 @@ package struct ProviderGate: Sendable {
             now: now
         )
         changes.isFailing = change.map { $0 == .opened }
+        self.noteHold(at: now)
         return changes
+    }
+
+    private mutating func noteHold(at now: BootInstant) {
+        self.heldSince = self.isHeld ? self.heldSince ?? now : nil
     }
 
     /// What an operator is told of the provider.

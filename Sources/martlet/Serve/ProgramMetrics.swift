@@ -29,16 +29,21 @@ struct ProgramMetrics: Sendable {
 
     /// All metrics of this moment.
     func report(of proxy: ProxyServer, _ engine: RefreshEngine, _ webhook: Webhook) async -> MetricsReport {
-        let accounts = await engine.accountCounts()
+        let accounts = await engine.accountCounts().sorted { $0.key < $1.key }
         let alerts = webhook.counts
         return MetricsReport(
             version: MartletVersion.current,
             routes: proxy.routeNames,
             traffic: await proxy.traffic(),
             waiters: proxy.waiterCount,
-            accounts: accounts.sorted { $0.key < $1.key }.flatMap { provider, states in
+            accounts: accounts.flatMap { provider, counts in
                 AccountStatus.State.allCases.map { state in
-                    MetricsReport.Accounts(provider: provider, state: state.rawValue, count: states[state] ?? 0)
+                    MetricsReport.Accounts(provider: provider, state: state.rawValue, count: counts.states[state] ?? 0)
+                }
+            },
+            troubles: accounts.flatMap { provider, counts in
+                AccountTrouble.Kind.allCases.map { kind in
+                    MetricsReport.Troubles(provider: provider, kind: kind.rawValue, count: counts.troubles[kind] ?? 0)
                 }
             },
             refreshes: self.refreshes.providers,

@@ -13,6 +13,13 @@ struct Account: Decodable {
     let last_refresh_at: String?
     let last_error: String?
     let scopes: [String]
+    let trouble: Trouble?
+
+    struct Trouble: Decodable {
+        let kind: String
+        let reason: String
+        let known_since: String
+    }
 }
 
 struct Accounts: Decodable {

@@ -23,6 +23,7 @@ import TokenModel
             traffic: traffic,
             waiters: 5,
             accounts: [.init(provider: ProviderID("login"), state: "valid", count: 4)],
+            troubles: [.init(provider: ProviderID("login"), kind: "token_refused", count: 2)],
             refreshes: refreshes.providers,
             store: store.operations,
             standings: [.init(provider: ProviderID("login"), reason: "failing", isHeld: true)],
@@ -49,6 +50,7 @@ import TokenModel
         #"martlet_refresh_duration_seconds_sum{provider="login"} 0.007"#,
         "martlet_refresh_waiters 5",
         #"martlet_accounts{provider="login",state="valid"} 4"#,
+        #"martlet_account_troubles{provider="login",trouble="token_refused"} 2"#,
         #"martlet_store_duration_seconds_count{operation="read"} 1"#,
         #"martlet_store_duration_seconds_count{operation="write"} 0"#,
         #"martlet_provider_held{provider="login",reason="failing"} 1"#,
@@ -73,7 +75,7 @@ import TokenModel
             }
         }
         #expect(Set(described).count == described.count)
-        #expect(described.count == 14)
+        #expect(described.count == 15)
         #expect(!self.report.text.contains("nobody"))
     }
 }

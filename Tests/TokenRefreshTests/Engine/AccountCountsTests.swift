@@ -1,3 +1,4 @@
+import OAuth
 import TestKit
 import Testing
 import TokenModel
@@ -12,8 +13,9 @@ import TokenStorage
     private func counts(_ replica: Replica) async -> [AccountStatus.State: Int] {
         let counts = await replica.engine.accountCounts()
         #expect(Array(counts.keys) == [acme])
-        #expect(counts[acme].map { Set($0.keys) } == Set(AccountStatus.State.allCases))
-        return (counts[acme] ?? [:]).filter { $0.value > 0 }
+        #expect(counts[acme].map { Set($0.states.keys) } == Set(AccountStatus.State.allCases))
+        #expect(counts[acme].map { Set($0.troubles.keys) } == Set(AccountTrouble.Kind.allCases))
+        return (counts[acme]?.states ?? [:]).filter { $0.value > 0 }
     }
 
     @Test func `accounts are counted by state, also those that nobody has used yet`() async throws {
@@ -39,6 +41,18 @@ import TokenStorage
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
             self.house.store.become(.away)
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
+        }
+    }
+
+    @Test func `accounts whose provider refuses the client are counted as valid and as in trouble`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.put(.valid(), for: self.bob)
+        self.provider.answer(.config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            _ = await replica.engine.refreshNow(alice)
+            #expect(await self.counts(replica) == [.valid: 2])
+            let counts = try #require(await replica.engine.accountCounts()[acme])
+            #expect(counts.troubles == [.tokenRefused: 0, .clientRefused: 2, .refreshFailing: 0])
         }
     }
 

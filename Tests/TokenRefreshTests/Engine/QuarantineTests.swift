@@ -52,8 +52,8 @@ import TokenStorage
             #expect(statuses.map(\.account) == [alice, self.bob])
             #expect(statuses.map(\.state) == [.unreadable, .valid])
             #expect(await replica.engine.refreshNow(alice)?.state == .unreadable)
-            #expect(await replica.engine.accountCounts()[acme]?[.unreadable] == 1)
-            #expect(await replica.engine.accountCounts()[acme]?[.empty] == 0)
+            #expect(await replica.engine.accountCounts()[acme]?.states[.unreadable] == 1)
+            #expect(await replica.engine.accountCounts()[acme]?.states[.empty] == 0)
 
             let imported = await self.error { () async throws(AccountChangeError) in
                 try await replica.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
@@ -89,7 +89,7 @@ import TokenStorage
         let house = House(store: FaultyTokenStore(isSilent: true))
         try await house.put(.expired())
         try await house.withReplica(self.provider) { replica in
-            try await eventually("the first look") { await replica.engine.accountCounts()[acme]?[.expired] == 1 }
+            try await eventually("the first look") { await replica.engine.accountCounts()[acme]?.states[.expired] == 1 }
             house.clock.advance(by: .seconds(1))
             house.store.spoil(self.key)
             #expect(await replica.ask().value == .error(.accountUnreadable))

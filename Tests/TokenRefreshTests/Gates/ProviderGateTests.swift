@@ -47,6 +47,26 @@ import TokenRefresh
         #expect(gate.standing == .answering)
     }
 
+    @Test func `a provider is held since its first refusal, whatever its probes say, until it takes the client`() {
+        var gate = ProviderGate(RefreshRate(), accounts: 2)
+        #expect(gate.heldSince == nil)
+        let ticket = self.pass(&gate, self.alice, now: self.start)
+        _ = gate.learned(.refused, .answered, by: ticket, of: self.alice, now: self.start)
+        #expect(gate.heldSince == self.start)
+
+        let due = self.start.advanced(by: .seconds(30))
+        let probe = self.pass(&gate, self.bob, now: due)
+        #expect(gate.heldSince == self.start)
+        _ = gate.learned(.refused, .answered, by: probe, of: self.bob, now: due)
+        #expect(gate.heldSince == self.start)
+
+        let later = due.advanced(by: .seconds(60))
+        let next = self.pass(&gate, self.alice, now: later)
+        _ = gate.learned(.accepted, .answered, by: next, of: self.alice, now: later)
+        #expect(next?.probesClient == true)
+        #expect(gate.heldSince == nil)
+    }
+
     @Test func `what is withdrawn frees the probe and the place in the bucket`() {
         var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 6), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)

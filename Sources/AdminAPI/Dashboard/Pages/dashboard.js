@@ -357,7 +357,7 @@ function showVerdict() {
   const isComplete = !known.kills.fault && status.killed.every(scope => last(scope)?.state === "complete");
   // Those that the store has not taken are pending, also while there is no report of them.
   const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
-  const troubled = status.accounts.filter(account => ["warn", "bad"].includes(STATES[account.state])).length;
+  const troubled = status.accounts.filter(account => account.trouble || ["warn", "bad"].includes(STATES[account.state])).length;
   let [kind, text, note] = ["good", "Tokens are in use", `${plural(status.accounts.length, "account")}, nothing is killed` + (troubled ? `; ${troubled} in trouble` : "")];
   if (going.size) {
     const missing = pending.flatMap(kill => kill.replicas.filter(one => one.state === "pending").map(one => one.name));
@@ -492,9 +492,15 @@ function showAccounts() {
 }
 $("account-filter").addEventListener("input", showAccounts);
 
+/// What is wrong beside the state: a token that is valid may be the last one, or refused where it is used.
+function troubleText({ configured, trouble, last_error: lastError }) {
+  const wrong = trouble ? `${spoken(trouble.kind)}, known since ${agoText(trouble.known_since)} (${spoken(trouble.reason)})` : lastError ? spoken(lastError) : "";
+  return [configured ? "" : "not configured any more", wrong].filter(Boolean).join("; ");
+}
+
 function fillAccount(row, account) {
   put(slot(row, "name"), account.name);
-  put(slot(row, "trouble"), [account.configured ? "" : "not configured any more", account.last_error ? spoken(account.last_error) : ""].filter(Boolean).join("; "));
+  put(slot(row, "trouble"), troubleText(account));
   put(slot(row, "provider"), account.provider);
   pill(slot(row, "state"), account.state);
   if (account.expires_at && account.state !== "killed") countTo(slot(row, "ends"), account.expires_at, "ends in ", "has ended");

@@ -13,20 +13,32 @@ extension AccountReply {
     private var failure: CommandFailure {
         let reason = self.lastError.flatMap { $0 == self.state ? nil : " (\($0))" } ?? ""
         let help =
-            switch self.state {
-            case "killed":
-                "martlet status shows what is killed; martlet revive --account \(self.name) (or "
-                    + "--provider \(self.provider), or --all) lifts that; what was killed stays dead: import new "
-                    + "tokens then (minted ones come by themselves)"
-            case "reauthorization_required" where self.lastError == "bound_elsewhere":
-                "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
-                    + "\(self.name) if they belong to the configured one, else import new ones"
-            case "empty", "reauthorization_required": "import new tokens with martlet accounts import \(self.name)"
-            case "unreadable": "the store's record does not open with its key; see the gateway's log"
-            case "refreshing": "it is still under way; martlet accounts show \(self.name) tells how it ended"
-            default: self.help(self.lastError ?? "")
-            }
+            self.state == "refreshing"
+            ? "it is still under way; martlet accounts show \(self.name) tells how it ended"
+            : self.remedy ?? self.help(self.lastError ?? "")
         return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(help)")
+    }
+
+    /// What would help an account that is not as it should be, or will not stay so; `nil` where nothing is known to be
+    /// wrong.
+    package var remedy: String? {
+        switch self.state {
+        case "killed":
+            "martlet status shows what is killed; martlet revive --account \(self.name) (or "
+                + "--provider \(self.provider), or --all) lifts that; what was killed stays dead: import new "
+                + "tokens then (minted ones come by themselves)"
+        case "reauthorization_required" where self.lastError == "bound_elsewhere":
+            "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
+                + "\(self.name) if they belong to the configured one, else import new ones"
+        case "empty" where self.lastError == "tokens_killed":
+            "its tokens were killed and stay dead: sign in again, and import new ones with martlet accounts import "
+                + self.name
+        case "empty" where self.lastError == "tokens_removed":
+            "its tokens were removed: sign in again, and import new ones with martlet accounts import " + self.name
+        case "empty", "reauthorization_required": "import new tokens with martlet accounts import \(self.name)"
+        case "unreadable": "the store's record does not open with its key; see the gateway's log"
+        default: self.trouble.map { self.help($0.reason) }
+        }
     }
 
     /// What would help against a refresh that failed.
@@ -48,6 +60,10 @@ extension AccountReply {
                 + "try again later"
         case "refresh_rate":
             "more refreshes are due than refresh_rate of providers.\(self.provider) lets through: try again later, or raise it"
+        case "provider_failing":
+            "the provider fails whoever asks, and is asked again by itself; the gateway's log tells how it fails"
+        case "store_lost": "the token store is out of reach: martlet status and the gateway's log tell more"
+        case "no_refresh_token": "sign in again, and import the tokens with martlet accounts import \(self.name)"
         default: "see the gateway's log, and try again later"
         }
     }

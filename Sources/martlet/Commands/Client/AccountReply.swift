@@ -12,13 +12,30 @@ package struct AccountReply: Decodable, Equatable, Sendable {
     package let lastRefreshAt: String?
     /// One word; `nil` after a success.
     package let lastError: String?
+    /// What is wrong beside what the state says; `nil` also where a gateway of before says nothing of it.
+    package let trouble: Trouble?
     package let scopes: [String]
 
     private enum CodingKeys: String, CodingKey {
-        case name, provider, configured, state, generation, scopes
+        case name, provider, configured, state, generation, trouble, scopes
         case expiresAt = "expires_at"
         case lastRefreshAt = "last_refresh_at"
         case lastError = "last_error"
+    }
+
+    /// Why the access token is not taken, or is the last one for now.
+    package struct Trouble: Decodable, Equatable, Sendable {
+        /// `token_refused`, `client_refused` or `refresh_failing`.
+        package let kind: String
+        /// One word.
+        package let reason: String
+        /// When the process that answered found out.
+        package let knownSince: String
+
+        private enum CodingKeys: String, CodingKey {
+            case kind, reason
+            case knownSince = "known_since"
+        }
     }
 }
 

@@ -6,6 +6,33 @@ extension AccountReply {
     /// The state as people read it.
     package var stateText: String { self.isUnfetched ? Self.unfetched : self.state }
 
+    /// The state and what is wrong beside it, such as `valid, token refused`.
+    package var troubledStateText: String {
+        guard let trouble, trouble.kind != "refresh_failing" || self.state != "backing_off" else {
+            return self.stateText
+        }
+        return "\(self.stateText), \(trouble.words)"
+    }
+
     /// What ``stateText`` calls an account without its first access token.
     package static let unfetched = "not fetched yet"
+}
+
+extension AccountReply.Trouble {
+    /// What is wrong in two words.
+    package var words: String { String(self.kind.map { $0 == "_" ? " " : $0 }) }
+
+    /// What is wrong as people say it.
+    package var text: String {
+        switch self.kind {
+        case "token_refused":
+            "an API answered 401 to the access token, and no other is to be had (\(self.reason))"
+        case "client_refused":
+            "the provider refuses the client, or what it asks for (\(self.reason)): "
+                + "there is no next access token until it does not"
+        case "refresh_failing":
+            "refreshes bring no tokens (\(self.reason)): there is no next access token until they do"
+        default: "\(self.words) (\(self.reason))"
+        }
+    }
 }

@@ -8,20 +8,27 @@ package struct AccountText: Sendable {
         self.times = times
     }
 
-    /// One line an account.
+    /// One line an account, and below them where to read more of those that something is wrong with.
     package func table(_ accounts: [AccountReply]) -> [String] {
         var table = TextTable("ACCOUNT", "PROVIDER", "STATE", "TOKEN ENDS", "LAST REFRESH", "LAST ERROR")
         for account in accounts {
             table.add([
                 account.name,
                 account.provider,
-                account.configured ? account.stateText : "\(account.stateText), not configured",
+                account.configured ? account.troubledStateText : "\(account.troubledStateText), not configured",
                 self.times.text(account.expiresAt),
                 self.times.text(account.lastRefreshAt),
-                account.lastError ?? "-",
+                account.lastError ?? account.trouble?.reason ?? "-",
             ])
         }
-        return table.lines
+        return table.lines + self.hint(accounts.filter { $0.trouble != nil })
+    }
+
+    private func hint(_ troubled: [AccountReply]) -> [String] {
+        guard let first = troubled.first else { return [] }
+        let some = troubled.count == 1 ? "1 account is" : "\(troubled.count) accounts are"
+        let name = PlainText.line(first.name)
+        return ["", "\(some) in trouble: martlet accounts show \(name) says since when, and what helps"]
     }
 
     /// All there is to know about one.
@@ -29,18 +36,16 @@ package struct AccountText: Sendable {
         var facts = FactList()
         facts.add("account", account.name)
         facts.add("provider", account.provider)
-        facts.add("state", account.stateText)
+        facts.add("state", account.troubledStateText)
         if !account.configured { facts.add("configured", "no, only its record is left in the store") }
         facts.add("token ends", self.times.longText(account.expiresAt))
         facts.add("last refresh", self.times.longText(account.lastRefreshAt))
         facts.add("last error", account.lastError ?? "-")
-        switch account.lastError {
-        case "tokens_killed"?:
-            facts.add("what helps", "its tokens were killed and stay dead: sign in again, and martlet accounts import")
-        case "tokens_removed"?:
-            facts.add("what helps", "its tokens were removed: sign in again, and martlet accounts import")
-        default: break
+        if let trouble = account.trouble {
+            facts.add("trouble", trouble.text)
+            facts.add("known since", self.times.longText(trouble.knownSince))
         }
+        if let remedy = account.remedy { facts.add("what helps", remedy) }
         facts.add("generation", String(account.generation))
         facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
         return facts.lines
