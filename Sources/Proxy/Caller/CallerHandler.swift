@@ -41,6 +41,8 @@ final class CallerHandler: ChannelDuplexHandler {
     private var state: State
     private var reader: RequestReader
     private var outbox = Outbox()
+    /// `nil` behind TLS.
+    private var direct: DirectOutput?
     private var isProcessing = false
     private var isReadWithheld = false
     /// Of a tunnel: the caller was told that the upstream has ended.
@@ -68,6 +70,7 @@ final class CallerHandler: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.allocator = context.channel.allocator
+        if !self.isEncrypted { self.direct = DirectOutput(context.channel) }
         self.exchange = Exchange(
             loop: self.loop,
             caller: self,
@@ -85,6 +88,7 @@ final class CallerHandler: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.ended()
         self.context = nil
+        self.direct = nil
     }
 
     private func ended() {
@@ -210,15 +214,18 @@ extension CallerHandler {
 
     func write(_ bytes: ByteBuffer, isHead: Bool = false) {
         guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
+        self.direct?.usesChannel()
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
     func flush() {
-        if let bytes = self.outbox.take(&self.loop.answerHeads) {
-            self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
-        } else {
+        guard var bytes = self.outbox.take(&self.loop.answerHeads) else {
             self.context?.flush()
+            return
         }
+        if self.direct?.send(&bytes) == true { return }
+        self.direct?.usesChannel()
+        self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
     }
 
     /// The answer is whole: a pipelined request may be there already.

@@ -36,6 +36,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private var reader = AnswerReader()
     private var isReadWithheld = false
     private var outbox = Outbox()
+    /// `nil` behind TLS.
+    private var direct: DirectOutput?
     private var isProcessing = false
     private(set) var isWritable = true
     /// Of a tunnel: the upstream was told that the caller has ended.
@@ -66,6 +68,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.ended(cleanly: false)
         self.context = nil
+        self.direct = nil
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -201,6 +204,7 @@ extension UpstreamHandler {
     func write(_ bytes: ByteBuffer, isHead: Bool = false) {
         self.behindHead = isHead ? 0 : self.behindHead &+ bytes.readableBytes
         guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
+        self.direct?.usesChannel()
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
@@ -208,11 +212,13 @@ extension UpstreamHandler {
     func flush(on loop: GatewayLoop) {
         self.hasFlushed = true
         // It may come back here by the channel's end, so nothing of the loop is held meanwhile.
-        if let bytes = self.outbox.take(&loop.requestHeads) {
-            self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
-        } else {
+        guard var bytes = self.outbox.take(&loop.requestHeads) else {
             self.context?.flush()
+            return
         }
+        if self.direct?.send(&bytes) == true { return }
+        self.direct?.usesChannel()
+        self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
     }
 
     /// The answer whose head has just come waits for a decision.
@@ -379,6 +385,7 @@ extension UpstreamHandler {
         self.pool = pool
         self.edition = dial.edition
         self.socket = (self.context?.channel).flatMap(dial.socket)
+        if self.tls == nil, let channel = self.context?.channel { self.direct = DirectOutput(channel) }
         try? self.context?.channel.syncOptions?.setOption(.recvAllocator, value: pool.readBuffers)
     }
 }

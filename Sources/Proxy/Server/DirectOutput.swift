@@ -1,0 +1,58 @@
+package import NIOCore
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// A connection's short way out: its bytes go to the kernel by one system call while nothing waits in the channel ahead of
+/// them. What the kernel does not take goes the channel's way, which waits for room, as does all that comes behind it.
+///
+/// The channel keeps a list of writes, with a promise and a count for each. There is one on it at a time here, which
+/// leaves at once: to keep that list took a fifth of the gateway's own time for a request.
+package struct DirectOutput {
+    private let channel: any Channel
+    private let socket: NIOBSDSocket.Handle
+    /// The channel was given something to write, and may have it still.
+    private var isChannelInUse = false
+
+    /// - Parameter channel: connected, and with no handler that changes what is written.
+    /// - Returns: `nil` where it has no socket.
+    package init?(_ channel: any Channel) {
+        let operations = channel.pipeline.syncOperations
+        guard
+            let socket = try? operations.withUnsafeTransportIfAvailable(
+                of: NIOBSDSocket.Handle.self,
+                { socket in socket }
+            )
+        else { return nil }
+        self.channel = channel
+        self.socket = socket
+    }
+
+    /// The channel is given something to write, now or with its next flush.
+    package mutating func usesChannel() { self.isChannelInUse = true }
+
+    /// Sends what the kernel takes of `bytes` now, and leaves the rest there for the channel; also when it refuses, since the
+    /// channel tells of that. Call it on the channel's loop.
+    ///
+    /// - Returns: whether that was all.
+    package mutating func send(_ bytes: inout ByteBuffer) -> Bool {
+        // Whoever closes the channel does so on this loop and lets nobody run before it is inactive: the socket's number is
+        // still this channel's.
+        guard self.channel.isActive, self.isChannelEmpty else { return false }
+        let sent = unsafe bytes.withUnsafeReadableBytes { bytes in
+            unsafe Glibc.send(self.socket, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
+        }
+        if sent > 0 { bytes.moveReaderIndex(forwardBy: sent) }
+        return bytes.readableBytes == 0
+    }
+
+    private var isChannelEmpty: Bool {
+        mutating get {
+            guard self.isChannelInUse else { return true }
+            let waiting = try? self.channel.syncOptions?.getOption(.bufferedWritableBytes)
+            self.isChannelInUse = waiting != 0
+            return !self.isChannelInUse
+        }
+    }
+}
