@@ -76,7 +76,7 @@ package struct GatewayError: Error, Sendable {
         } else if let restraint = error.restraint {
             self.reason =
                 switch restraint {
-                case .account: "the account was refreshed too often in a short time; try again when the gateway may"
+                case .account: "the account was refreshed too often in a short time; try again as Retry-After says"
                 case .provider: "more refreshes are due than the provider's refresh_rate lets through; try again"
                 }
         }

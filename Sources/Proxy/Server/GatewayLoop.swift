@@ -104,7 +104,7 @@ final class GatewayLoop {
     }
 
     /// What one read of a connection takes, of a caller or to an upstream.
-    var readBuffers: SharedReadBuffers { SharedReadBuffers(NIOLoopBound(self.readShare, eventLoop: self.eventLoop)) }
+    var readBuffers: SharedReadBuffers { SharedReadBuffers(self.readShare) }
 
     /// Requests under way now; a tunnel is one.
     var requestCount: Int { self.callers.count { $0.isBusy } }

@@ -1,44 +1,59 @@
 package import NIOCore
+internal import Synchronization
 
 /// How much of a loop's memory for reads one of its connections may take: large reads while there are few connections, since
 /// each costs as much as a small one, and small ones while there are many, since each leaves a buffer behind.
-package final class ReadShare {
+package final class ReadShare: Sendable {
     /// For all connections of a loop together, in bytes.
     package static let budget = 4 << 20
     package static let smallest = 4 << 10
     package static let largest = 64 << 10
 
-    /// Of one read, in bytes.
-    package private(set) var limit = ReadShare.largest
+    /// Written and read on the loop alone; to have each read ask whether it is there cost more than this does.
+    private let current = Atomic(ReadShare.largest)
 
     package init() {}
 
+    /// Of one read, in bytes.
+    package var limit: Int { self.current.load(ordering: .relaxed) }
+
     /// - Parameter callers: connections of callers; each may have one to an upstream.
     package func divide(among callers: Int) {
-        self.limit = min(max(Self.budget / (2 * max(callers, 1)), Self.smallest), Self.largest)
+        let limit = min(max(Self.budget / (2 * max(callers, 1)), Self.smallest), Self.largest)
+        self.current.store(limit, ordering: .relaxed)
     }
 }
 
-/// The sizes of a connection's reads: as much as its latest reads say, within its share.
+/// The sizes of a connection's reads: as much as its latest reads say, within its share. It is small on purpose: what is
+/// larger than three words the channel keeps on the heap, and asks for there at each read.
 package struct SharedReadBuffers: RecvByteBufferAllocator {
-    private static let initial = 2 << 10
+    private static let smallest = 1 << 10
 
-    private var wish = AdaptiveRecvByteBufferAllocator(
-        minimum: 1 << 10,
-        initial: SharedReadBuffers.initial,
-        maximum: ReadShare.largest
-    )
-    private let share: NIOLoopBound<ReadShare>
+    /// What the next read would take if it had all the memory there is, in bytes.
+    private var wish = 2 << 10
+    /// The last read has found at most half of that.
+    private var hasFoundLittle = false
+    private let share: ReadShare
 
-    package init(_ share: NIOLoopBound<ReadShare>) {
+    package init(_ share: ReadShare) {
         self.share = share
     }
 
-    private var size: Int { min(self.wish.nextBufferSize() ?? Self.initial, self.share.value.limit) }
+    private var size: Int { min(self.wish, self.share.limit) }
 
     package func buffer(allocator: ByteBufferAllocator) -> ByteBuffer { allocator.buffer(capacity: self.size) }
 
     package func nextBufferSize() -> Int? { self.size }
 
-    package mutating func record(actualReadBytes: Int) -> Bool { self.wish.record(actualReadBytes: actualReadBytes) }
+    /// Doubles after a read that was full, and halves after two that were not half full.
+    package mutating func record(actualReadBytes: Int) -> Bool {
+        let isLittle = actualReadBytes <= self.wish / 2
+        defer { self.hasFoundLittle = isLittle && !self.hasFoundLittle }
+        if actualReadBytes >= self.wish, self.wish < ReadShare.largest {
+            self.wish *= 2
+            return true
+        }
+        if isLittle, self.hasFoundLittle { self.wish = max(self.wish / 2, Self.smallest) }
+        return false
+    }
 }

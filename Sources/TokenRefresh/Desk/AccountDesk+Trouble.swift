@@ -34,7 +34,7 @@ extension AccountDesk {
             return AccountTrouble(
                 kind: .tokenRefused,
                 reason: cause.reason,
-                knownSince: now.wallTime(at: refusal.at)
+                knownSince: now.wallTime(at: max(refusal.at, cause.since))
             )
         }
         return AccountTrouble(kind: cause.kind, reason: cause.reason, knownSince: now.wallTime(at: cause.since))
@@ -67,11 +67,14 @@ private struct TroubleCause {
 
     /// What the end of the last flight says, where the account's state does not say it.
     init?(_ error: PassError, since: BootInstant) {
+        // The gateway's own bounds are over soon, and nothing is wrong then.
+        guard error.restraint == nil else { return nil }
         switch error.code {
         case .providerConfig: self.init(kind: .clientRefused, reason: error.code.rawValue, since: since)
-        case .refreshFailed, .storeLost, .overloaded:
+        case .refreshFailed:
             self.init(kind: .refreshFailing, reason: error.word, since: since)
-        case .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: return nil
+        // Of the store the gateway's readiness tells.
+        case .storeLost, .overloaded, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: return nil
         }
     }
 

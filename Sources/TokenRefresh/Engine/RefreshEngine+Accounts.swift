@@ -173,13 +173,16 @@ extension RefreshEngine {
             if revoked.insert(record.mark).inserted {
                 outcomes += await self.revoke(tokens, of: record, plan)
             }
+            // They stay dead, also where the provider can't revoke them.
+            var removed = record
+            removed.rememberKilled()
             return AccountRecord(
                 grant: grant,
                 generation: .none,
                 tokens: nil,
                 stamp: epochs.last,
                 binding: plan.binding,
-                killed: record.killed
+                killed: removed.killed
             )
         }
         self.take(rewrite.entry, of: account, receipt: .stored)
@@ -369,7 +372,7 @@ extension AccountChangeError {
     ) -> AccountChangeError {
         let what =
             switch (takings.kill, takings.removal) {
-            case (nil, .some): "was removed here, and its provider was asked to revoke it: it"
+            case (nil, .some): "was removed here: it"
             case (.some, .some): "was killed or removed here, and"
             default: "was killed, and"
             }

@@ -1,11 +1,8 @@
 import NIOCore
-import NIOEmbedded
 import Proxy
 import Testing
 
 @Suite struct ReadShareTests {
-    private let loop = EmbeddedEventLoop()
-
     @Test func `a few connections read much at once, and many little each`() {
         let share = ReadShare()
         #expect(share.limit == ReadShare.largest)
@@ -28,7 +25,7 @@ import Testing
     @Test func `reads grow with what comes, up to the share as it is then`() {
         // Given a connection that gets all it can take, again and again
         let share = ReadShare()
-        var buffers = SharedReadBuffers(NIOLoopBound(share, eventLoop: self.loop))
+        var buffers = SharedReadBuffers(share)
         #expect(buffers.nextBufferSize() == 2 << 10)
         for _ in 1...20 { _ = buffers.record(actualReadBytes: buffers.nextBufferSize() ?? 0) }
         #expect(buffers.nextBufferSize() == ReadShare.largest)
@@ -41,5 +38,14 @@ import Testing
         // And when little comes, it takes less
         for _ in 1...20 { _ = buffers.record(actualReadBytes: 100) }
         #expect(buffers.nextBufferSize() == 1 << 10)
+    }
+
+    @Test func `two small reads in a row halve what the next one takes, one does not`() {
+        var buffers = SharedReadBuffers(ReadShare())
+        let sizes = [2 << 10, 100, 3 << 10, 100, 2 << 10].map { found in
+            _ = buffers.record(actualReadBytes: found)
+            return buffers.nextBufferSize()
+        }
+        #expect(sizes == [4 << 10, 4 << 10, 4 << 10, 4 << 10, 2 << 10])
     }
 }

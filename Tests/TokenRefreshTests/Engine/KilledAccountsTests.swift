@@ -86,7 +86,25 @@ import TokenStorage
         }
     }
 
-    @Test(arguments: [(false, "was removed here, and"), (true, "was killed or removed here, and")])
+    @Test func `given tokens that were removed, they stay dead whatever the provider does, and others come`()
+        async throws
+    {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.endpoint) { replica in
+            _ = try await replica.engine.forget(alice)
+            replica.engine.follow(self.house.kills.change { _ in })
+
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.lastError == "tokens_removed")
+            let refused = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            }
+            #expect(refused?.code == .killed)
+            try await replica.engine.importTokens(Secret("rt-4"), for: alice)
+        }
+    }
+
+    @Test(arguments: [(false, "was removed here: it"), (true, "was killed or removed here, and")])
     func `given tokens that were removed, they are not called killed`(wasKilled: Bool, what: String) async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in

@@ -76,7 +76,7 @@ package struct AdminRequest: Sendable {
     /// - Parameter wait: for how long the gateway waits for the kill's end, as the order says. Its answer may take a little
     ///   longer, where the store is slow.
     package static func kill(_ order: [UInt8], wait: Duration) -> AdminRequest {
-        AdminRequest(.post, Self.killPath, "kill the tokens", body: order, patience: wait + .seconds(10))
+        AdminRequest(.post, Self.killPath, "kill the tokens", body: order, patience: wait + .seconds(30))
     }
 
     /// Lets new tokens come.
@@ -98,7 +98,8 @@ package struct AdminRequest: Sendable {
     package var helpWithoutGateway: String {
         self.path == Self.killPath
             ? "nothing was killed: a kill goes through a gateway that runs, so start one (martlet serve), or name another on "
-                + "that store with --admin; while none runs no token is used, and none is revoked"
+                + "that store with --admin; while none runs no token is used, and none is revoked, and one that runs out of "
+                + "reach uses them until it is stopped"
             : "is it running? martlet serve starts it, --admin names another address"
     }
 

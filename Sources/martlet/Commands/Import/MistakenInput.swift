@@ -13,7 +13,7 @@ enum MistakenInput {
             return "the input is the word that stands for nothing: what was asked for is not in the provider's answer"
         }
         if text.hasPrefix("<") {
-            return "the input looks like a web page; import the JSON of the token answer, or the refresh token alone"
+            return "the input looks like a web page; \(Self.wanted)"
         }
         if Self.isCallerKey(text) {
             return "the input looks like a key of martlet callers new, which lets a caller in and refreshes nothing"
