@@ -33,6 +33,7 @@ struct Martlet: AsyncParsableCommand {
             } else {
                 try command.run()
             }
+            try Console.finish()
         } catch let failure as CommandFailure {
             Console.complain(failure.message)
             self.exit(withError: ExitCode(failure.status.rawValue))

@@ -172,6 +172,17 @@ internal import TokenStorage
         #expect(try await program.run("health", "--admin", gone).status == 69)
     }
 
+    @Test func `given an output that takes nothing, what was printed is not lost without a word`() async throws {
+        let program = try Program(environment: [:])
+        let new = try await program.run(["callers", "new", "reports"], device: "/dev/full")
+        #expect(new.status == 1)
+        #expect(
+            new.complaint
+                == "martlet: what the command printed is lost: No space left on device; what it was to do is done\n"
+        )
+        #expect(try await program.run(["callers", "new", "reports"], device: "/dev/null").status == 0)
+    }
+
     @Test func `a kill that finds no gateway says that nothing was killed, and what can be done`() async throws {
         let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
         let killed = try await program.run("kill", "--all", "--reason", "drill", "--admin", "http://127.0.0.1:1")

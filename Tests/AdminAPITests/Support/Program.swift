@@ -29,8 +29,9 @@ struct Program {
         try await self.run(arguments, input: input)
     }
 
-    func run(_ arguments: [String], input: String = "") async throws -> Outcome {
-        let (output, complaint) = (self.directory.path(of: "stdout"), self.directory.path(of: "stderr"))
+    /// - Parameter device: takes the program's standard output, and what is there is not read; `nil` for a file.
+    func run(_ arguments: [String], input: String = "", device: String? = nil) async throws -> Outcome {
+        let (output, complaint) = (device ?? self.directory.path(of: "stdout"), self.directory.path(of: "stderr"))
         let process = try ChildProcess(
             // The build puts the program beside the tests.
             URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "martlet").path,
@@ -45,7 +46,7 @@ struct Program {
         let status = process.endedWith ?? -1
         return Outcome(
             status: status,
-            output: try String(contentsOfFile: output, encoding: .utf8),
+            output: device == nil ? try String(contentsOfFile: output, encoding: .utf8) : "",
             complaint: try String(contentsOfFile: complaint, encoding: .utf8)
         )
     }

@@ -7,6 +7,15 @@ enum Console {
         print(text)
     }
 
+    /// Sees to it that all results are out. A reader that has gone, as behind `head`, wanted no more of them.
+    ///
+    /// - Throws: where they are lost: a key that is shown once would be gone without a word.
+    static func finish() throws(CommandFailure) {
+        guard fflush(nil) != 0, errno != EPIPE else { return }
+        let reason = unsafe String(cString: strerror(errno))
+        throw CommandFailure(.no, "what the command printed is lost: \(reason); what it was to do is done")
+    }
+
     /// A result that somebody may be waiting for at the other end of a pipe: to standard output, unbuffered.
     static func announce(_ line: String) {
         // A closed standard output keeps nobody from serving.
