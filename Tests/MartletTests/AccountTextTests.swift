@@ -252,6 +252,11 @@ internal import martlet
                 #""state":"failing","retry_at":"2025-11-21T00:00:07.000Z""#,
                 "acme fails and is left alone for a while, asked again in 7 s"
             ),
+            (
+                #""state":"refuses_client","retry_at":"2025-11-21T00:00:00.000Z""#,
+                "acme refuses the client; check client_id, client_secret and client_auth, asked again with the next "
+                    + "refresh, such as martlet accounts refresh makes at once"
+            ),
             (#""state":"failing","retry_at":null"#, "acme fails and is left alone for a while, being asked again now"),
         ] as [(String, String?)]
     )

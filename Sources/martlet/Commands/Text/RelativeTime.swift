@@ -21,6 +21,9 @@ package struct RelativeTime: Sendable {
         return seconds > 0 ? "in \(amount)" : "\(amount) ago"
     }
 
+    /// Whether a moment has come, as ``text(_:)`` takes it; what is none has not.
+    package func isOver(_ moment: String) -> Bool { (try? Self.format.parse(moment)).map { $0 <= self.now } ?? false }
+
     /// Both ways: `in 54 min (2026-11-19T08:30:00.250Z)`.
     package func longText(_ moment: String?) -> String {
         guard let moment else { return "-" }

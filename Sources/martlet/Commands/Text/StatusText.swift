@@ -51,10 +51,16 @@ package struct StatusText: Sendable {
             case "failing"?: trouble = "fails and is left alone for a while"
             default: return nil
             }
-            let next = provider.retryAt.map { ", asked again \(self.times.text($0))" } ?? ", being asked again now"
+            let next = provider.retryAt.map { ", asked again \(self.nextTry($0))" } ?? ", being asked again now"
             return "\(PlainText.line(provider.name)) \(trouble)\(next)"
         }
         return lines.isEmpty ? [] : [""] + lines
+    }
+
+    /// Nobody asks a provider but for a token that is needed: what is due may be so for long.
+    private func nextTry(_ moment: String) -> String {
+        self.times.isOver(moment)
+            ? "with the next refresh, such as martlet accounts refresh makes at once" : self.times.text(moment)
     }
 
     /// How many accounts are in which state, by the words that ``AccountText`` has for those.
