@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import random
 import re
 import select
 import socket
@@ -18,9 +19,13 @@ class Failed(Exception):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One below those that the kernel gives to whoever connects: under load one of those may be taken again at once."""
+    begin = max(4096, int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]))
+    while True:
+        port = random.SystemRandom().randrange(begin // 2, begin)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def ask(command, **options):
@@ -33,12 +38,18 @@ def ask(command, **options):
 
 class Process:
     def __init__(self, name, command, log, **options):
-        self.name = name
+        self.name, self.log = name, log
         self.process = subprocess.Popen([str(one) for one in command], stderr=log, stdin=subprocess.DEVNULL, **options)
 
     @property
     def is_alive(self):
         return self.process.poll() is None
+
+    def last_words(self):
+        """The last line of its log, where that is a file."""
+        with contextlib.suppress(OSError, AttributeError, TypeError, IndexError):
+            return pathlib.Path(self.log.name).read_text(errors="replace").splitlines()[-1]
+        return "it has said nothing"
 
     def memory(self, key):
         """A line of /proc/PID/status in KiB: VmRSS, or VmHWM, the most that VmRSS ever was."""
@@ -69,7 +80,7 @@ class Process:
                 raise Failed(f"{self.name} does not say within {START_SECONDS} s that it serves")
             piece = os.read(output, 4096)
             if not piece:
-                raise Failed(f"{self.name} did not start")
+                raise Failed(f"{self.name} did not start: {self.last_words()}")
             said += piece
         return said.decode()
 
