@@ -1,6 +1,7 @@
 """Programs that a script starts, and waits for, and ends."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import random
@@ -18,14 +19,27 @@ class Failed(Exception):
     pass
 
 
+given_out = set()
+
+
 def free_port():
-    """One below those that the kernel gives to whoever connects: under load one of those may be taken again at once."""
-    begin = max(4096, int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]))
-    while True:
-        port = random.SystemRandom().randrange(begin // 2, begin)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
+    """One below those that the kernel gives to whoever connects, where there are any: under load one of those may be taken
+    again at once. None is given out twice."""
+    begin = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(100):
+        with socket.socket() as probe:
+            port = random.SystemRandom().randrange(begin // 2, begin) if begin > 4096 else 0
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            port = probe.getsockname()[1]
+        if port not in given_out:
+            given_out.add(port)
             return port
+    raise Failed("no port is free")
 
 
 def ask(command, **options):
