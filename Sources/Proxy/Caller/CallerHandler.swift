@@ -218,6 +218,9 @@ extension CallerHandler {
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
+    /// So much waits for a flush that it had better go at once.
+    var hasMuchToFlush: Bool { self.outbox.isLarge }
+
     func flush() {
         guard var bytes = self.outbox.take(&self.loop.answerHeads) else {
             self.context?.flush()

@@ -122,10 +122,12 @@ extension Exchange {
     /// Hands what was written to the kernel when the loop has gone through all that is there to be read now.
     ///
     /// Whoever is written to wakes up, answers, and goes to sleep again; to wake it costs more than to write. Writes that
-    /// follow each other closely find it awake. What fills a connection goes at once, so that reads need not stop for it.
+    /// follow each other closely find it awake. What fills a connection goes at once, so that reads need not stop for it, and
+    /// so does what is large, since it costs more to copy than its reader to wake.
     func flushSoon() {
         guard self.needsUpstreamFlush || self.needsCallerFlush else { return }
         guard self.caller.isWritable, self.upstream?.isWritable != false else { return self.flush() }
+        guard !self.caller.hasMuchToFlush, self.upstream?.hasMuchToFlush != true else { return self.flush() }
         guard !self.isFlushDue else { return }
         self.isFlushDue = true
         self.loop.flushSoon(self)

@@ -208,6 +208,9 @@ extension UpstreamHandler {
         self.context?.write(self.wrapOutboundOut(full), promise: nil)
     }
 
+    /// So much waits for a flush that it had better go at once.
+    var hasMuchToFlush: Bool { self.outbox.isLarge }
+
     /// Whatever becomes of it, a part of the request may have gone from here on.
     func flush(on loop: GatewayLoop) {
         self.hasFlushed = true

@@ -46,6 +46,17 @@ import Testing
         #expect(spare.take().readableBytes == 0)
     }
 
+    @Test(arguments: [(pieces: 1, isLarge: false), (3, false), (4, true), (16, true)])
+    func `what is large had better go at once, with what was written ahead of it`(pieces: Int, isLarge: Bool) {
+        var outbox = Outbox()
+        var spare = SpareBuffers()
+        for _ in 0..<pieces { _ = outbox.put(ByteBuffer(repeating: 0x78, count: 4 << 10)) }
+        #expect(outbox.isLarge == isLarge)
+
+        _ = outbox.take(&spare)
+        #expect(!outbox.isLarge)
+    }
+
     @Test func `what was given up does not go out`() {
         var outbox = Outbox()
         var spare = SpareBuffers()
