@@ -95,6 +95,12 @@ import Testing
             #expect(status.contains("\nconfiguration  reload failed "), "\(status)")
             #expect(status.contains("routes[0].strip: expected true or false"), "\(status)")
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
+            // Until a reload is taken
+            try self.edit { $0.replacing("strip: maybe", with: "strip: true") }
+            _ = try await gateway.reload("config_reloaded")
+            let after = try await gateway.martlet("status").output
+            #expect(after.hasPrefix("martlet "), "\(after)")
+            #expect(!after.contains("configuration"), "\(after)")
         }
     }
 

@@ -124,7 +124,7 @@ extension Place {
         self.parsed("a method") { text throws(ValueError) in
             guard text.utf8.allSatisfy(\.isTokenCharacter) else { throw ValueError("is not a method") }
             // Methods are told apart by case, and none in lower case is in use.
-            guard text == text.uppercased() else { throw ValueError("must be in upper case: \(text.uppercased())") }
+            guard text == text.uppercased() else { throw ValueError("must be in upper case, such as GET") }
             guard text != "TRACE", text != "CONNECT" else { throw ValueError("is never served") }
             return text
         }

@@ -56,11 +56,12 @@ struct KeyUse: Encodable {
     let records: Int
     /// Of journals.
     let entries: Int
-    /// What it is in the file of keys: `current`, the first, which seals; `older`, behind it, which only opens; `missing`.
+    /// What it is in the file of keys: `current`, the first, which seals; `older`, one behind it, which only opens; or
+    /// `missing`.
     let role: String
 
-    /// What can be done about it. Whether an older key can go is not said by what it seals alone: a gateway may still seal
-    /// under it.
+    /// What can be done about it; `nil` where nothing has to be. Whether an older key can go is not told by what it
+    /// seals now: a gateway may still seal under it.
     var advice: String? {
         guard self.role == "older" else { return nil }
         if self.records > 0 { return "martlet store rekey seals them anew" }
