@@ -55,7 +55,12 @@ package enum SettingsFile {
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let position = Self.firstInvalid(in: bytes)
-            let fault = SettingsFinding(file: path, position: position, path: "", message: "is not UTF-8 text here")
+            let fault = SettingsFinding(
+                file: path,
+                position: position,
+                path: "",
+                message: "is not UTF-8 text here: save the file as UTF-8"
+            )
             throw SettingsError(.invalid, [fault])
         }
         return text

@@ -42,15 +42,37 @@ internal import TokenModel
         #expect(try AdminTokenFile(path: directory.path(of: "b")).open() != first)
     }
 
-    @Test(arguments: ["one\ntwo\n", "one\r\ntwo", "\n\none\n\n\ntwo\n"])
+    // As short as a token may be.
+    @Test(arguments: [
+        "first-0123456789\nother-0123456789\n", "first-0123456789\r\nother-0123456789",
+        "\n\nfirst-0123456789\n\n\nother-0123456789\n",
+    ])
     func `each line is a token`(text: String) throws {
         let directory = try TemporaryDirectory()
         let path = try Self.file(text, mode: 0o600, in: directory)
         let tokens = try AdminTokenFile(path: path).read()
-        #expect(tokens == AdminTokens([Secret("one"), Secret("two")]))
+        #expect(tokens == AdminTokens([Secret("first-0123456789"), Secret("other-0123456789")]))
     }
 
-    @Test(arguments: ["", "\n\n", "two words\n", "tab\tin\n", "caf\u{e9}\n", "nul\0\n"])
+    @Test(arguments: [
+        ("abc\n", 1), ("fifteen-letters", 1), ("first-0123456789\n\nshort\n", 3),
+        ("first-0123456789\r\nshort\r\nother-0123456789\r\n", 2),
+    ])
+    func `a token that could be guessed is refused, with its line and not its text`(text: String, line: Int) throws {
+        let directory = try TemporaryDirectory()
+        let path = try Self.file(text, mode: 0o600, in: directory)
+        let error = #expect(throws: AdminTokenError(.guessable, "")) { try AdminTokenFile(path: path).open() }
+        let message = try #require(error?.message)
+        #expect(message.hasPrefix("\(path):\(line): an admin token has at least 16 characters, and this one has "))
+        for token in text.split(whereSeparator: \.isNewline) {
+            #expect(!message.dropFirst(path.count).contains(token))
+        }
+    }
+
+    @Test(arguments: [
+        "", "\n\n", "two words of a line\n", "with-a-tab\tin-the-line\n", "caf\u{e9}-0123456789-0123\n",
+        "with-a-nul\0-in-the-line\n",
+    ])
     func `a file without tokens, or with what is none, is refused`(text: String) throws {
         let directory = try TemporaryDirectory()
         let path = try Self.file(text, mode: 0o600, in: directory)
@@ -61,7 +83,7 @@ internal import TokenModel
     @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o666])
     func `a file that others can read or write is refused while this user can write it`(mode: Int) throws {
         let directory = try TemporaryDirectory()
-        let path = try Self.file("token-canary\n", mode: mode, in: directory)
+        let path = try Self.file("admin-token-canary\n", mode: mode, in: directory)
         let error = #expect(throws: AdminTokenError(.exposed, "")) { try AdminTokenFile(path: path).open() }
         #expect(error?.message.contains("\(path) can be read or written by others") == true)
         #expect(error?.message.contains("canary") == false)

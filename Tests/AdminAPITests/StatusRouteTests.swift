@@ -61,6 +61,35 @@ internal import TokenModel
         }
     }
 
+    @Test func `the status shows a reload that has changed nothing, and what needs a restart`() async throws {
+        try await AdminFixture.run { admin in
+            // Given a gateway that goes by its file
+            let before = try await admin.caller.send(.GET, "/v1/status")
+            #expect(!before.body.contains("configuration"))
+
+            // When a reload is taken but for a part, and the next is not
+            admin.monitor.change { vitals in
+                vitals.configuration = GatewayVitals.Configuration(
+                    refusal: GatewayVitals.Configuration.Refusal(
+                        at: WallTime(millisecondsSince1970: 1_763_683_200_123),
+                        code: "config_invalid",
+                        faults: ["the first", "the second"]
+                    ),
+                    waitingParts: ["store"]
+                )
+            }
+
+            // Then both are shown, and of the faults the first
+            let after = try await admin.caller.send(.GET, "/v1/status")
+            #expect(
+                after.body.contains(
+                    #""configuration":{"needs_restart":["store"],"reload_failed":{"at":"2025-11-21T00:00:00.123Z","#
+                        + #""code":"config_invalid","fault":"the first","faults":2}}"#
+                )
+            )
+        }
+    }
+
     @Test func `the status shows the process, its providers and accounts`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(

@@ -46,7 +46,7 @@ import Testing
     @Test func `a command that reads tokens writes no core either`() async throws {
         // Given one that waits for the tokens, in a pipe that this test keeps open
         let directory = try TemporaryDirectory()
-        try directory.write(Array("admin-token\n".utf8), to: "admin.token")
+        try directory.write(Array("admin-token-of-this-test\n".utf8), to: "admin.token")
         try directory.setMode(0o600, of: "admin.token")
         try directory.makePipe("tokens")
         let pipe = unsafe open(directory.path(of: "tokens"), O_RDWR | O_CLOEXEC)

@@ -91,7 +91,16 @@ import Testing
             try self.edit { $0.replacing("strip: true", with: "strip: maybe") }
             let line = try await gateway.reload("config_invalid")
             #expect(line.contains("routes[0].strip: expected true or false"), "\(line)")
+            let status = try await gateway.martlet("status").output
+            #expect(status.contains("\nconfiguration  reload failed "), "\(status)")
+            #expect(status.contains("routes[0].strip: expected true or false"), "\(status)")
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
+            // Until a reload is taken
+            try self.edit { $0.replacing("strip: maybe", with: "strip: true") }
+            _ = try await gateway.reload("config_reloaded")
+            let after = try await gateway.martlet("status").output
+            #expect(after.hasPrefix("martlet "), "\(after)")
+            #expect(!after.contains("configuration"), "\(after)")
         }
     }
 
@@ -103,6 +112,8 @@ import Testing
             }
             let line = try await gateway.reload("config_needs_restart")
             #expect(line.contains(#""store, shutdown_grace""#), "\(line)")
+            let status = try await gateway.martlet("status").output
+            #expect(status.contains("restart needed for what was changed in store, shutdown_grace\n"), "\(status)")
             // All else changes all the same
             #expect(try await self.status(gateway, trusting: "second.pem") == "404")
         }

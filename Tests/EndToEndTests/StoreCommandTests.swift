@@ -38,8 +38,16 @@ import Testing
         #expect(report.records == count + 4)
         #expect(report.opened == count + 4)
         #expect(report.unreadable.isEmpty)
-        #expect(report.keys.map(\.role) == ["current", "retired"])
+        #expect(report.keys.map(\.role) == ["current", "older"])
         #expect(report.keys.map(\.records) == [count + 4, 0])
+        // The older key is still there until somebody takes it out.
+        let told = try await self.store("verify", in: directory)
+        #expect(
+            told.output.contains(
+                " (older) seals 0 of \(count + 4) records; martlet store rekey --retire takes it out, unless a gateway still"
+            ),
+            "\(told.output)"
+        )
 
         // And after a restart.
         gateway.program.signal(15)

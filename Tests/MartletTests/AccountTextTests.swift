@@ -282,6 +282,35 @@ internal import martlet
         #expect(StatusText(times: times).lines(status).first?.hasSuffix("1.2.3, not ready, stopping") == true)
     }
 
+    @Test(
+        arguments: [
+            (#"{"needs_restart":["store","replica"]}"#, ["restart needed for what was changed in store, replica"]),
+            (
+                #"{"reload_failed":{"at":"2025-11-20T23:57:00.000Z","code":"config_invalid","fault":"f:1: a","faults":1}}"#,
+                ["reload failed 3 min ago, nothing has changed: f:1: a"]
+            ),
+            (
+                #"{"reload_failed":{"at":"2025-11-20T23:57:00.000Z","code":"config_invalid","fault":"f:1: a","faults":3},"#
+                    + #""needs_restart":["store"]}"#,
+                [
+                    "reload failed 3 min ago, nothing has changed: f:1: a (and 2 more, which are in the log)",
+                    "restart needed for what was changed in store",
+                ]
+            ),
+        ] as [(String, [String])]
+    )
+    func `what a gateway does not go by of its file is shown`(configuration: String, texts: [String]) throws {
+        let answer = """
+            {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "configuration":\(configuration),"store":{"driver":"sqlite","open":true},"listeners":[],"providers":[],\
+            "accounts":[]}
+            """
+        let status = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(StatusReply.self)
+        let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+        let lines = StatusText(times: times).lines(status).filter { $0.hasPrefix("configuration") }
+        #expect(lines == texts.map { "configuration  \($0)" })
+    }
+
     @Test func `a status is shown at a glance`() throws {
         let answer = """
             {"version":"1.2.3","ready":false,"replica":{"name":"a","boot":"b","started_at":"2025-11-20T21:00:00.000Z"},\

@@ -82,7 +82,10 @@ import TokenModel
             "callers: [{ name: a, key_sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 }]",
             "12:34: callers[0].key_sha256: is the SHA-256 of nothing, not of a key"
         ),
-        ("callers: [{ name: a, key_sha256: [] }]", "12:34: callers[0].key_sha256: is empty"),
+        (
+            "callers: [{ name: a, key_sha256: [] }]",
+            "12:34: callers[0].key_sha256: is empty: martlet callers new makes a key and its line"
+        ),
         (
             "callers: [{ name: a, key_sha256: {} }]",
             "12:34: callers[0].key_sha256: expected the SHA-256 of a key, found a mapping"
@@ -97,7 +100,7 @@ import TokenModel
         ),
         (
             "callers:\n  - { name: a, \(key) }\n  - { name: a, key_sha256: \(other) }",
-            "14:13: callers[1].name: is the name of callers[0] too"
+            "14:13: callers[1].name: is the name of callers[0] too, give each a name of its own"
         ),
         (
             "callers:\n  - { \(key), name: a, routes: [acne] }",
@@ -110,13 +113,16 @@ import TokenModel
         ),
         (
             "callers:\n  - { \(key), name: a, accounts: [bob] }",
-            "13:105: callers[0].accounts[0]: there is no such account"
+            "13:105: callers[0].accounts[0]: there is no such account, there is only alice"
         ),
         (
             "callers:\n  - { \(key), name: a, accounts: [] }",
             "13:104: callers[0].accounts: is empty; leave it out to allow all"
         ),
-        ("callers:\n  - { \(key), name: a, methods: [get] }", "13:104: callers[0].methods[0]: must be in upper case"),
+        (
+            "callers:\n  - { \(key), name: a, methods: [get] }",
+            "13:104: callers[0].methods[0]: must be in upper case, such as GET"
+        ),
         ("callers:\n  - { \(key), name: a, methods: [TRACE] }", "13:104: callers[0].methods[0]: is never served"),
         ("callers:\n  - { \(key), name: a, methods: ['G T'] }", "13:104: callers[0].methods[0]: is not a method"),
         (

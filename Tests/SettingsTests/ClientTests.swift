@@ -33,7 +33,8 @@ import TokenModel
         ),
         (
             "[{ env: OLD }, { env: X }]",
-            "5:37: providers.acme.client_secret[1].env: the environment has no such variable"
+            "5:37: providers.acme.client_secret[1].env: the environment has no such variable: "
+                + "set it where martlet starts, or write { file: PATH }"
         ),
         ("[[{ env: OLD }]]", "5:21: providers.acme.client_secret[0]: expected a mapping, found a list"),
         (
@@ -102,8 +103,14 @@ import TokenModel
             ["private_key: { file: none.pem, algorithm: RS256 }"],
             ["5:26: providers.acme.private_key.file: /etc/martlet/none.pem can't be read: it is not there"]
         ),
-        (["tls: { certificate: c.pem }"], ["5:25: providers.acme.tls.certificate: needs its key too"]),
-        (["tls: { key: k.pem }"], ["5:17: providers.acme.tls.key: needs its certificate too"]),
+        (
+            ["tls: { certificate: c.pem }"],
+            ["5:25: providers.acme.tls.certificate: is nothing without its key, add key: PATH"]
+        ),
+        (
+            ["tls: { key: k.pem }"],
+            ["5:17: providers.acme.tls.key: is nothing without its certificate, add certificate: PATH"]
+        ),
     ])
     func `what can't go together is told`(written: [String], expected: [String]) {
         var file = SampleFile()

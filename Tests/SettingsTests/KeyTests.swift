@@ -129,7 +129,10 @@ import Testing
     @Test(arguments: [
         ("listeners: 127.0.0.1:8080", "12:12: listeners: expected a list, found text"),
         ("listeners: { address: a }", "12:12: listeners: expected a list, found a mapping"),
-        ("listeners: []", "12:12: listeners: is empty, there must be one"),
+        (
+            "listeners: []",
+            "12:12: listeners: is empty: write one such as { address: 127.0.0.1:8080 }, or leave it out for that"
+        ),
         ("listeners: [127.0.0.1:8080]", "12:13: listeners[0]: expected a mapping, found text"),
         ("admin:", "12:1: admin: expected a mapping, found nothing"),
         ("admin: [a]", "12:8: admin: expected a mapping, found a list"),
@@ -144,7 +147,7 @@ import Testing
         ("limits: { fields: true }", "12:19: limits.fields: expected a whole number, found true"),
         ("limits: { fields: 0 }", "12:19: limits.fields: must be between 1 and 10000"),
         ("limits: { fields: 99999999999999999999 }", "12:19: limits.fields: must be between 1 and 10000"),
-        ("{ a: b }: 1", "12:1: a key must be text"),
+        ("{ a: b }: 1", "12:1: a key must be text: before a colon there is a name"),
     ])
     func `a value of the wrong kind says what it is and what it should be`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])

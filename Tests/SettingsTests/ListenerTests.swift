@@ -97,7 +97,7 @@ import Testing
             .text
         #expect(
             faults(of: text, secrets: ["/etc/martlet/k.pem": "k"]) == [
-                "12:38: listeners[0].tls: is for network addresses, not for a Unix socket"
+                "12:38: listeners[0].tls: is not for a Unix socket: leave it out, or listen on an address and a port"
             ]
         )
     }
@@ -135,7 +135,8 @@ import Testing
     func `a port has an end`(written: String) {
         #expect(
             faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
-                "12:24: listeners[0].address: has no port between 0 and 65535"
+                "12:24: listeners[0].address: "
+                    + "has no port between 0 and 65535 behind its last colon; an IPv6 address needs brackets: [::1]"
             ]
         )
     }

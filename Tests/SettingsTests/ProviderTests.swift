@@ -147,7 +147,11 @@ import TokenModel
     }
 
     @Test(arguments: [
-        ("{ env: CANARY }", "5:22: providers.acme.client_secret.env: the environment has no such variable"),
+        (
+            "{ env: CANARY }",
+            "5:22: providers.acme.client_secret.env: the environment has no such variable: "
+                + "set it where martlet starts, or write { file: PATH }"
+        ),
         ("{ env: EMPTY }", "5:22: providers.acme.client_secret.env: the environment's variable EMPTY is empty"),
         ("{ file: a }", "5:22: providers.acme.client_secret.file: /etc/martlet/a can't be read: it is not there"),
         ("{ file: a, env: EMPTY }", "5:20: providers.acme.client_secret: has both file and env, expected one"),
@@ -201,7 +205,7 @@ import TokenModel
             #"{ provider: acme, scopes: ['a"b'] }"#,
             #"6:37: accounts.alice.scopes[0]: is not a scope: printable ASCII without " and \ only"#
         ),
-        ("{ provider: other }", "6:22: accounts.alice.provider: there is no such provider"),
+        ("{ provider: other }", "6:22: accounts.alice.provider: there is no such provider, there is only acme"),
         ("acme", "6:10: accounts.alice: expected a mapping, found text"),
     ])
     func `what an account says must hold`(written: String, fault: String) {

@@ -49,8 +49,16 @@ import Testing
         ("[{ status: 101 }]", "12:26: routes[0].retry_on[0].status: must be between 200 and 599"),
         ("[{ status: 403, body: x }]", "12:31: routes[0].retry_on[0].body: unknown key, there are status, json"),
         ("[{ status: 403, json: x }]", "12:37: routes[0].retry_on[0].json: expected a mapping, found text"),
-        ("[{ status: 403, json: {} }]", "12:37: routes[0].retry_on[0].json: is empty"),
-        ("[{ status: 403, json: { a: {} } }]", "12:42: routes[0].retry_on[0].json.a: is empty"),
+        (
+            "[{ status: 403, json: {} }]",
+            "12:37: routes[0].retry_on[0].json: is empty: "
+                + "name a member that tells of a dead token, such as { error: expired }"
+        ),
+        (
+            "[{ status: 403, json: { a: {} } }]",
+            "12:42: routes[0].retry_on[0].json.a: is empty: "
+                + "name a member that tells of a dead token, such as { error: expired }"
+        ),
         (
             "[{ status: 403, json: { a: [1] } }]",
             "12:42: routes[0].retry_on[0].json.a: "

@@ -85,13 +85,16 @@ import Testing
         ("http://127.0.0.1/#a", "must not have a fragment"),
         ("http://me:canary@127.0.0.1/", "must not hold a user name or password"),
         ("http://127.0.0.1:0/", "has port 0"),
-        ("http://127.0.0.1:/", "has no port between 0 and 65535"),
+        (
+            "http://127.0.0.1:/",
+            "has no port between 0 and 65535 behind its last colon; an IPv6 address needs brackets: [::1]"
+        ),
         ("http:///", "has no host"),
         ("http://127.1/", "has a host that is neither a name nor an address"),
         ("http://0x7f000001/", "has a host that is neither a name nor an address"),
         ("http://a b/", "has a host that is neither a name nor an address"),
         ("http://[::1/", "has brackets around what is not an IPv6 address"),
-        ("http://::1/", "has no port between 0 and 65535"),
+        ("http://::1/", "has no port between 0 and 65535 behind its last colon; an IPv6 address needs brackets: [::1]"),
     ])
     func `an upstream that can't be one is refused`(url: String, message: String) {
         let text = SampleFile().route("upstream: '\(url)'").text
@@ -144,8 +147,14 @@ import Testing
 
     @Test(arguments: [
         ("{ ca: missing.pem }", "12:25: routes[0].upstream_tls.ca: /etc/martlet/missing.pem can't be read"),
-        ("{ certificate: c.pem }", "12:34: routes[0].upstream_tls.certificate: needs its key too"),
-        ("{ key: k.pem }", "12:26: routes[0].upstream_tls.key: needs its certificate too"),
+        (
+            "{ certificate: c.pem }",
+            "12:34: routes[0].upstream_tls.certificate: is nothing without its key, add key: PATH"
+        ),
+        (
+            "{ key: k.pem }",
+            "12:26: routes[0].upstream_tls.key: is nothing without its certificate, add certificate: PATH"
+        ),
         (
             "{ certificate: missing.pem, key: k.pem }",
             "12:34: routes[0].upstream_tls.certificate: /etc/martlet/missing.pem can't be read"
@@ -164,13 +173,17 @@ import Testing
 
     @Test(arguments: [
         ("account: alcie", #"11:14: routes[0].account: there is no such account, did you mean "alice"?"#),
-        ("account: carol", "11:14: routes[0].account: there is no such account"),
+        ("account: carol", "11:14: routes[0].account: there is no such account, there is only alice"),
         ("account: [alice]", "11:14: routes[0].account: expected the name of the account, found a list"),
         ("name: a/b", "8:11: routes[0].name: a name has 1 to 64 letters, digits, dots, underscores or hyphens"),
         ("name: ..", "8:11: routes[0].name: a name must be more than dots"),
         ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
         ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
-        ("upstream_tls: {}", "12:19: routes[0].upstream_tls: means nothing for an upstream with http://"),
+        (
+            "upstream_tls: {}",
+            "12:19: routes[0].upstream_tls: "
+                + "means nothing for an upstream with http://, write https:// there or leave it out"
+        ),
     ])
     func `what a route says must hold`(line: String, fault: String) {
         #expect(faults(of: SampleFile().route(line).text) == [fault])
@@ -228,9 +241,9 @@ import Testing
         )
         #expect(
             faults(of: file.text) == [
-                "12:13: routes[1].name: is the name of routes[0] too",
-                "14:23: routes[3].match: routes[2] has the same host and path",
-                "15:23: routes[4].match: routes[0] has the same host and path",
+                "12:13: routes[1].name: is the name of routes[0] too, give each a name of its own",
+                "14:23: routes[3].match: routes[2] has the same host and path, change those or take one of the two out",
+                "15:23: routes[4].match: routes[0] has the same host and path, change those or take one of the two out",
             ]
         )
     }

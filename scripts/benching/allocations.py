@@ -8,7 +8,8 @@ import statistics
 import struct
 import subprocess
 
-from benching.processes import free_port, say, stop
+from benching.processes import say, stop
+from harness.processes import free_port
 
 SOURCE = pathlib.Path(__file__).with_name("count_allocations.c")
 SIZE = 4096

@@ -8,8 +8,9 @@ import statistics
 import subprocess
 import urllib.request
 
-from benching.processes import Process, free_port, say, stop
+from benching.processes import Process, say, stop
 from benching.servers import Servers
+from harness.processes import free_port
 
 CASES = {
     "plain": ("a small answer", "/small"),

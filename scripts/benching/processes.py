@@ -21,12 +21,6 @@ def stop(text, code=69):
     sys.exit(code)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait_for(port, process, name):
     for _ in range(400):
         if process.poll() is not None:

@@ -4,7 +4,8 @@ import json
 import subprocess
 import time
 
-from benching.processes import Process, free_port, stop
+from benching.processes import Process, stop
+from harness.processes import free_port
 
 TOKEN = "eyJ" + "abcdefgh" * 14
 

@@ -10,6 +10,7 @@ import time
 import urllib.parse
 
 from harness.client import read_head
+from harness.processes import free_port
 
 AWAY = "away"
 RESETS = "resets"
@@ -52,7 +53,8 @@ class Use:
 class Recorder:
     def __init__(self, port, history):
         self.target, self.history = port, history
-        self.server, self.port, self.trouble = None, 0, None
+        # It is away at times, and has to find its port free when it comes back.
+        self.server, self.port, self.trouble = None, free_port(), None
         self.uses = []
         # What the next requests of an account meet.
         self.strikes = {}
@@ -64,7 +66,6 @@ class Recorder:
 
     async def start(self):
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port, backlog=1024)
-        self.port = self.server.sockets[0].getsockname()[1]
 
     async def be(self, trouble):
         """From now on: AWAY refuses connections, RESETS ends them without an answer, SILENT never answers; None passes on."""

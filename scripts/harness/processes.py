@@ -53,6 +53,8 @@ def ask(command, **options):
 class Process:
     def __init__(self, name, command, log, **options):
         self.name, self.log = name, log
+        # Where that is a file, an earlier process may have written to it.
+        self.log_start = os.fstat(log.fileno()).st_size if hasattr(log, "fileno") else 0
         self.process = subprocess.Popen([str(one) for one in command], stderr=log, stdin=subprocess.DEVNULL, **options)
 
     @property
@@ -60,9 +62,9 @@ class Process:
         return self.process.poll() is None
 
     def last_words(self):
-        """The last line of its log, where that is a file."""
+        """The last line that was added to its log since it was started, where that is a file."""
         with contextlib.suppress(OSError, AttributeError, TypeError, IndexError):
-            return pathlib.Path(self.log.name).read_text(errors="replace").splitlines()[-1]
+            return pathlib.Path(self.log.name).read_bytes()[self.log_start:].decode(errors="replace").splitlines()[-1]
         return "it has said nothing"
 
     def memory(self, key):

@@ -8,6 +8,8 @@ package struct AdminTokenError: Error, Sendable {
         case exposed
         /// It holds no token, or a line that is none.
         case malformed
+        /// It holds a token that is too short to withstand whoever tries tokens out.
+        case guessable
     }
 
     package let code: Code

@@ -1,7 +1,7 @@
 internal import LocalFiles
 internal import TokenModel
 
-/// The file with the admin tokens: one a line, all of them valid.
+/// The file with the admin tokens: one a line, of 16 characters or more, all of them valid.
 package struct AdminTokenFile: Sendable {
     private let path: String
 
@@ -39,11 +39,9 @@ package struct AdminTokenFile: Sendable {
     private func existing() throws(AdminTokenError) -> AdminTokens? {
         guard let bytes = try self.contents() else { return nil }
         let lines = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
-        guard lines.allSatisfy({ line in line.allSatisfy(TokenText.isTokenByte) }) else {
-            throw AdminTokenError(
-                .malformed,
-                "\(self.path) holds a line that is no admin token: a token is printable ASCII without spaces, one a line"
-            )
+        for line in lines {
+            let number = 1 + bytes[..<line.startIndex].count { $0 == UInt8(ascii: "\n") }
+            try self.check(line, at: number)
         }
         guard let tokens = AdminTokens(lines.map { Secret($0) }) else {
             throw AdminTokenError(
@@ -52,6 +50,25 @@ package struct AdminTokenFile: Sendable {
             )
         }
         return tokens
+    }
+
+    /// In characters. Whoever tries tokens out is slowed down and not kept out, so none may be one that can be guessed.
+    private static let shortest = 16
+
+    private func check(_ token: ArraySlice<UInt8>, at line: Int) throws(AdminTokenError) {
+        guard token.allSatisfy(TokenText.isTokenByte) else {
+            throw AdminTokenError(
+                .malformed,
+                "\(self.path):\(line): the line is no admin token: one is printable ASCII without spaces, one a line"
+            )
+        }
+        guard token.count >= Self.shortest else {
+            throw AdminTokenError(
+                .guessable,
+                "\(self.path):\(line): an admin token has at least \(Self.shortest) characters, and this one has "
+                    + "\(token.count): write one that nobody can guess, such as `openssl rand -hex 32` prints"
+            )
+        }
     }
 
     private func contents() throws(AdminTokenError) -> [UInt8]? {

@@ -11,6 +11,8 @@ struct StatusAnswer: Encodable, Sendable {
     /// `true` while it ends on purpose, else left out.
     let stopping: Bool?
     let replica: Replica
+    /// Left out while the gateway goes by all that its configuration file said when it read it last.
+    let configuration: Configuration?
     let store: Store
     let listeners: [Listener]
     /// What the kill switch holds now.
@@ -41,6 +43,7 @@ struct StatusAnswer: Encodable, Sendable {
             startedAt: vitals.replica.startedAt.rfc3339,
             leaseUntil: lease.until?.rfc3339
         )
+        self.configuration = Configuration(vitals.configuration)
         self.store = Store(driver: vitals.store.driver, open: vitals.store.isOpen)
         self.listeners = vitals.listeners.map { Listener(address: $0.address, bound: $0.isBound) }
         let known = Dictionary(providers.map { ($0.provider, $0) }) { first, _ in first }
@@ -58,7 +61,7 @@ struct StatusAnswer: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case time, version, ready, stopping, replica, store, listeners, killed, providers, accounts
+        case time, version, ready, stopping, replica, configuration, store, listeners, killed, providers, accounts
         case waitingKills = "waiting_kills"
     }
 
@@ -81,6 +84,42 @@ struct StatusAnswer: Encodable, Sendable {
             try members.encode(self.boot, forKey: .boot)
             try members.encode(self.startedAt, forKey: .startedAt)
             try members.encode(self.leaseUntil, forKey: .leaseUntil)
+        }
+    }
+
+    struct Configuration: Encodable, Sendable {
+        let reloadFailed: Failure?
+        /// Parts of the file that were changed, as the file names them; left out where there are none.
+        let needsRestart: [String]?
+
+        private enum CodingKeys: String, CodingKey {
+            case reloadFailed = "reload_failed"
+            case needsRestart = "needs_restart"
+        }
+
+        struct Failure: Encodable, Sendable {
+            let at: String
+            /// As the log has it, such as `config_invalid`.
+            let code: String
+            /// The first one.
+            let fault: String
+            /// How many there are; the log has them all.
+            let faults: Int
+        }
+
+        /// - Returns: `nil` where there is nothing to say.
+        init?(_ configuration: GatewayVitals.Configuration) {
+            let parts = configuration.waitingParts
+            guard configuration.refusal != nil || !parts.isEmpty else { return nil }
+            self.needsRestart = parts.isEmpty ? nil : parts
+            self.reloadFailed = configuration.refusal.map { refusal in
+                Failure(
+                    at: refusal.at.rfc3339,
+                    code: refusal.code,
+                    fault: refusal.faults.first ?? refusal.code,
+                    faults: refusal.faults.count
+                )
+            }
         }
     }
 

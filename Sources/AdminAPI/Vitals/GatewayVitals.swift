@@ -14,6 +14,8 @@ package struct GatewayVitals: Equatable, Sendable {
     package var isLeaseHeld: Bool
     /// Whether it has closed its listeners on purpose, and ends when its last requests have.
     package var isStopping: Bool
+    /// What came of its last reload.
+    package var configuration: Configuration
 
     package init(
         version: String,
@@ -21,8 +23,10 @@ package struct GatewayVitals: Equatable, Sendable {
         store: Store,
         listeners: [Listener],
         isLeaseHeld: Bool = true,
-        isStopping: Bool = false
+        isStopping: Bool = false,
+        configuration: Configuration = Configuration()
     ) {
+        self.configuration = configuration
         self.isLeaseHeld = isLeaseHeld
         self.isStopping = isStopping
         self.version = version
@@ -54,6 +58,34 @@ extension GatewayVitals {
             self.name = name
             self.boot = boot
             self.startedAt = startedAt
+        }
+    }
+
+    /// How what the process goes by stands to its configuration file, as it was when a reload read it last.
+    package struct Configuration: Equatable, Sendable {
+        /// Of the last reload; `nil` where that was taken, or there was none.
+        package var refusal: Refusal?
+        /// What was changed in the file and waits for a restart, as the file names it.
+        package var waitingParts: [String]
+
+        package init(refusal: Refusal? = nil, waitingParts: [String] = []) {
+            self.refusal = refusal
+            self.waitingParts = waitingParts
+        }
+
+        /// Why a reload has changed nothing.
+        package struct Refusal: Equatable, Sendable {
+            package var at: WallTime
+            /// As the log has it, such as `config_invalid`.
+            package var code: String
+            /// For the operator; at least one.
+            package var faults: [String]
+
+            package init(at: WallTime, code: String, faults: [String]) {
+                self.at = at
+                self.code = code
+                self.faults = faults
+            }
         }
     }
 

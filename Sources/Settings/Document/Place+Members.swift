@@ -19,7 +19,7 @@ extension Place {
         for (key, value) in mapping {
             let position = key.mark.map { SourcePosition($0) } ?? self.position
             guard case .scalar(let scalar) = key else {
-                self.reading.fault("a key must be text", path: self.path, at: position)
+                self.reading.fault("a key must be text: before a colon there is a name", path: self.path, at: position)
                 continue
             }
             let name = self.reading.document.text(of: scalar)

@@ -32,10 +32,21 @@ extension Place {
     func reference(to kind: String, among names: [String]?) -> String? {
         guard let name = self.text("the name of the \(kind)") else { return nil }
         if let names, !names.contains(name) {
-            let meant = Suggestion.closest(to: name, among: names)
-            self.fault("there is no such \(kind)" + (meant.map { ", did you mean \"\($0)\"?" } ?? ""))
+            self.fault("there is no such \(kind)" + Self.hint(for: name, among: names))
         }
         return name
+    }
+
+    /// What could stand there instead of a name that nothing has.
+    private static func hint(for name: String, among names: [String]) -> String {
+        if let meant = Suggestion.closest(to: name, among: names) { return ", did you mean \"\(meant)\"?" }
+        switch names.count {
+        case 0: return ""
+        case 1: return ", there is only \(names[0])"
+        // A list that nobody would read says less than none.
+        case ...10: return ", there are \(names.joined(separator: ", "))"
+        default: return ""
+        }
     }
 
     /// One `scope-token` (RFC 6749 §3.3).

@@ -53,7 +53,7 @@ extension CallerSettings {
             let allowedAccounts = section.read(.accounts) { $0.references(to: "account", among: accounts) }
             let methods = section.read(.methods) { place in place.atLeastOne { $0.method() } }
             if let name, let first = names.updateValue(index, forKey: name) {
-                section[.name]?.fault("is the name of callers[\(first)] too")
+                section[.name]?.fault("is the name of callers[\(first)] too, give each a name of its own")
             }
             guard let name else { return nil }
             let caller = CallerSettings(
@@ -106,7 +106,7 @@ extension Place {
         var places = [self]
         if case .list = self.content {
             places = self.items() ?? []
-            if places.isEmpty { self.fault("is empty") }
+            if places.isEmpty { self.fault("is empty: martlet callers new makes a key and its line") }
         }
         var digests: [[UInt8]] = []
         for place in places {
@@ -124,7 +124,7 @@ extension Place {
         self.parsed("a method") { text throws(ValueError) in
             guard text.utf8.allSatisfy(\.isTokenCharacter) else { throw ValueError("is not a method") }
             // Methods are told apart by case, and none in lower case is in use.
-            guard text == text.uppercased() else { throw ValueError("must be in upper case") }
+            guard text == text.uppercased() else { throw ValueError("must be in upper case, such as GET") }
             guard text != "TRACE", text != "CONNECT" else { throw ValueError("is never served") }
             return text
         }

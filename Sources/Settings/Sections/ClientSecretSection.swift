@@ -62,7 +62,9 @@ extension ClientSecret {
         guard let name = place.text("the name of a variable") else { return nil }
         guard let value = place.reading.surroundings.variables[name] else {
             // The name is not repeated: where there is no such variable, it may be the secret.
-            place.faultAtKey("the environment has no such variable")
+            place.faultAtKey(
+                "the environment has no such variable: set it where martlet starts, or write { file: PATH }"
+            )
             return nil
         }
         guard !value.isEmpty else {

@@ -11,14 +11,18 @@ extension ListenerSettings {
     /// them are on loopback or Unix sockets.
     static func list(_ place: Place, hasCallers: Bool) -> [ListenerSettings]? {
         guard let items = place.items() else { return nil }
-        if items.isEmpty { place.fault("is empty, there must be one") }
+        if items.isEmpty {
+            place.fault("is empty: write one such as { address: \(Self.standard.address) }, or leave it out for that")
+        }
         var listeners: [ListenerSettings] = []
         for item in items {
             guard let section = Section<ListenerKey>(item) else { continue }
             let address = section.require(.address) { $0.callerAddress(hasCallers: hasCallers) }
             let tls = section.read(.tls) { ListenerTLSSettings($0) }
             guard let address else { continue }
-            if case .unix = address { section[.tls]?.fault("is for network addresses, not for a Unix socket") }
+            if case .unix = address {
+                section[.tls]?.fault("is not for a Unix socket: leave it out, or listen on an address and a port")
+            }
             if address.isReachableFromOutside, section[.tls] == nil {
                 section[.address]?.warn("callers' keys and the answers travel unencrypted there")
             }

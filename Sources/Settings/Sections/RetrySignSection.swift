@@ -63,7 +63,7 @@ extension Place {
     private func jsonObject(depth: Int) -> JSONPattern? {
         guard let members = self.members() else { return nil }
         guard !members.isEmpty else {
-            self.fault("is empty")
+            self.fault("is empty: name a member that tells of a dead token, such as { error: expired }")
             return nil
         }
         // Deeper than this no answer is read.

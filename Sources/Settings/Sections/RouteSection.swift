@@ -28,15 +28,19 @@ extension RouteSettings {
             let match = section.require(.match) { RouteMatch($0) }
             let upstream = section.require(.upstream) { $0.upstream(allowsCleartext: section.allows(.allowCleartext)) }
             if let upstream, upstream.scheme == .http {
-                section[.upstreamTLS]?.fault("means nothing for an upstream with http://")
+                section[.upstreamTLS]?.fault(
+                    "means nothing for an upstream with http://, write https:// there or leave it out"
+                )
             }
             let account = section.require(.account) { RouteAccount($0, among: accounts, hasCallers: hasCallers) }
             let rest = Options(section)
             if let name, let first = names.updateValue(index, forKey: name) {
-                section[.name]?.fault("is the name of routes[\(first)] too")
+                section[.name]?.fault("is the name of routes[\(first)] too, give each a name of its own")
             }
             if let match, let first = matches.updateValue(index, forKey: match) {
-                section[.match]?.fault("routes[\(first)] has the same host and path")
+                section[.match]?.fault(
+                    "routes[\(first)] has the same host and path, change those or take one of the two out"
+                )
             }
             guard let name, let match, let upstream, let account else { return nil }
             return RouteSettings(

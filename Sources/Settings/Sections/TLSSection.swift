@@ -44,8 +44,8 @@ extension CertificateSettings {
         let certificateFile = certificate.flatMap { $0.certificates() }
         let keyFile = key.flatMap { $0.privateKey() }
         switch (certificate, key) {
-        case (let place?, nil): place.fault("needs its key too")
-        case (nil, let place?): place.fault("needs its certificate too")
+        case (let place?, nil): place.fault("is nothing without its key, add key: PATH")
+        case (nil, let place?): place.fault("is nothing without its certificate, add certificate: PATH")
         case (nil, nil), (_?, _?): break
         }
         self.init(certificateFile, keyFile, at: key)

@@ -154,6 +154,7 @@ enum Assembly {
         passes.connect(to: engine, kills)
         fence.connect(to: engine, proxy)
         let callers = try await Self.bind(proxy, claim)
+        let standing = ReloadStanding()
         let monitor = ProgramMonitor(
             boot: boot,
             startedAt: startedAt,
@@ -165,7 +166,8 @@ enum Assembly {
             engine: engine,
             webhook: webhook,
             kills: kills,
-            counts: metrics
+            counts: metrics,
+            standing: standing
         )
         let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
         let admin: AdminServer
@@ -236,6 +238,7 @@ enum Assembly {
             counts: metrics,
             boots: register.map { BootKeeper($0, logger: logger) },
             room: room,
+            standing: standing,
             closeStore: store.close,
             grace: settings.shutdownGrace,
             logger: logger

@@ -21,6 +21,7 @@ struct ProgramMonitor: GatewayMonitor {
     let webhook: Webhook
     let kills: KillSwitch
     let counts: ProgramMetrics
+    let standing: ReloadStanding
 
     func vitals() async -> GatewayVitals {
         let isOpen = await self.store.isOpen()
@@ -31,7 +32,8 @@ struct ProgramMonitor: GatewayMonitor {
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
             isLeaseHeld: self.kills.holdsLease,
-            isStopping: self.proxy.isStopping
+            isStopping: self.proxy.isStopping,
+            configuration: self.standing.configuration
         )
     }
 

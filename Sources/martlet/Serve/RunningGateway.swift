@@ -30,6 +30,8 @@ struct RunningGateway {
     /// This boot among those of this host; `nil` where it can have no lock.
     let boots: BootKeeper?
     let room: DescriptorRoom
+    /// Where a reload leaves what came of it.
+    let standing: ReloadStanding
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
     let grace: Duration

@@ -5,6 +5,8 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     /// `true` while it lets its last requests end; `nil` otherwise, or where a gateway of before says nothing of it.
     package let stopping: Bool?
     package let replica: Replica
+    /// `nil` where it goes by its configuration file, or a gateway of before says nothing of it.
+    package let configuration: Configuration?
     package let store: Store
     package let listeners: [Listener]
     /// What the kill switch holds now; `nil` where a gateway of before says nothing of it.
@@ -15,7 +17,7 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package let accounts: [AccountReply]
 
     private enum CodingKeys: String, CodingKey {
-        case version, ready, stopping, replica, store, listeners, killed, providers, accounts
+        case version, ready, stopping, replica, configuration, store, listeners, killed, providers, accounts
         case waitingKills = "waiting_kills"
     }
 
@@ -27,6 +29,28 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         private enum CodingKeys: String, CodingKey {
             case name
             case startedAt = "started_at"
+        }
+    }
+
+    /// What of its configuration file it does not go by.
+    package struct Configuration: Decodable, Equatable, Sendable {
+        /// Of the last reload; `nil` where that was taken.
+        package let reloadFailed: Failure?
+        /// Parts of the file that wait for a restart.
+        package let needsRestart: [String]?
+
+        private enum CodingKeys: String, CodingKey {
+            case reloadFailed = "reload_failed"
+            case needsRestart = "needs_restart"
+        }
+
+        /// Why a reload has changed nothing.
+        package struct Failure: Decodable, Equatable, Sendable {
+            package let at: String
+            package let code: String
+            /// The first of them.
+            package let fault: String
+            package let faults: Int
         }
     }
 

@@ -56,8 +56,18 @@ struct KeyUse: Encodable {
     let records: Int
     /// Of journals.
     let entries: Int
-    /// What it is in the file of keys: `current`, `retired` or `missing`.
+    /// What it is in the file of keys: `current`, the first, which seals; `older`, one behind it, which only opens; or
+    /// `missing`.
     let role: String
+
+    /// What can be done about it; `nil` where nothing has to be. Whether an older key can go is not told by what it
+    /// seals now: a gateway may still seal under it.
+    var advice: String? {
+        guard self.role == "older" else { return nil }
+        if self.records > 0 { return "martlet store rekey seals them anew" }
+        guard self.entries == 0 else { return nil }
+        return "martlet store rekey --retire takes it out, unless a gateway still seals under it"
+    }
 }
 
 /// A record by its place in the store, and why it is named.
@@ -97,7 +107,7 @@ extension KeyUse {
                 id: id.description,
                 records: survey.byKey[id] ?? 0,
                 entries: journals.byKey[id] ?? 0,
-                role: id == keyRing.current.id ? "current" : known.contains(id) ? "retired" : "missing"
+                role: id == keyRing.current.id ? "current" : known.contains(id) ? "older" : "missing"
             )
         }
     }

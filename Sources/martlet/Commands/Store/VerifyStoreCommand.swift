@@ -67,8 +67,9 @@ struct VerifyStoreCommand: AsyncParsableCommand {
             )
         }
         for use in uses {
-            let entries = use.entries > 0 ? ", and \(use.entries) in journals" : ""
-            Console.say("key \(use.id) (\(use.role)) seals \(use.records)\(entries)")
+            let entries = use.entries > 0 ? ", and \(use.entries) entries of journals" : ""
+            let line = "key \(use.id) (\(use.role)) seals \(use.records) of \(survey.records) records\(entries)"
+            Console.say(line + (use.advice.map { "; \($0)" } ?? ""))
         }
         for finding in survey.unreadable + journals.unreadable {
             Console.say(PlainText.line("\(finding.record): \(finding.reason)"))

@@ -17,6 +17,7 @@ package struct StatusText: Sendable {
         facts.add("store", "\(status.store.driver), \(status.store.open ? "open" : "out of reach")")
         let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }
         facts.add("listeners", listeners.isEmpty ? "-" : listeners.joined(separator: ", "))
+        for text in self.configuration(status.configuration) { facts.add("configuration", text) }
         if let killed = status.killed, !killed.isEmpty {
             facts.add("killed", killed.map(\.text).joined(separator: ", "))
         }
@@ -25,6 +26,19 @@ package struct StatusText: Sendable {
             facts.add("waiting", "the store has not taken the kill of \(scopes): it holds in this replica alone")
         }
         return facts.lines + self.providers(status) + self.accounts(status.accounts)
+    }
+
+    /// What of its file the gateway does not go by.
+    private func configuration(_ configuration: StatusReply.Configuration?) -> [String] {
+        var texts: [String] = []
+        if let failure = configuration?.reloadFailed {
+            let others = failure.faults > 1 ? " (and \(failure.faults - 1) more, which are in the log)" : ""
+            texts.append("reload failed \(self.times.text(failure.at)), nothing has changed: \(failure.fault)\(others)")
+        }
+        if let parts = configuration?.needsRestart, !parts.isEmpty {
+            texts.append("restart needed for what was changed in \(parts.joined(separator: ", "))")
+        }
+        return texts
     }
 
     private func providers(_ status: StatusReply) -> [String] {

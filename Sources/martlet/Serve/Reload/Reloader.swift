@@ -72,13 +72,16 @@ final class Reloader: Sendable {
                 detail: changes.isEmpty ? "nothing is different" : changes.joined(separator: ", ")
             )
             let level = Logger.Level(prepared.settings.log.level)
+            let needs = RestartNeeds(from: self.started, to: prepared.settings).parts
+            self.gateway.standing.followed(waiting: needs)
             // What has changed is said if either configuration would have it said.
             self.threshold.level = min(self.threshold.level, level)
-            self.report(prepared, changes: changes, hadCallers: running.settings.callers != nil)
+            self.report(prepared, changes: changes, needs: needs, hadCallers: running.settings.callers != nil)
             self.threshold.level = level
             self.running.withLock { $0 = prepared.configuration }
             self.origins.withLock { $0.add(prepared.settings) }
         } catch {
+            self.gateway.standing.refused(error.news, error.reasons, at: Timepiece.system.now.wall)
             for reason in error.reasons {
                 self.logger.error(
                     "the configuration was not read again, nothing has changed",
@@ -207,7 +210,7 @@ extension Reloader {
         return changes
     }
 
-    private func report(_ prepared: Prepared, changes: [String], hadCallers: Bool) {
+    private func report(_ prepared: Prepared, changes: [String], needs: [String], hadCallers: Bool) {
         for warning in prepared.settings.warnings {
             self.logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
@@ -218,7 +221,6 @@ extension Reloader {
             )
         }
         prepared.budget.report(wanted: prepared.settings.limits.connections, to: self.logger)
-        let needs = RestartNeeds(from: self.started, to: prepared.settings).parts
         if !needs.isEmpty {
             self.logger.warning(
                 "what was changed in the configuration needs a restart",
