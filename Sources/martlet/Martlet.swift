@@ -14,6 +14,14 @@ struct Martlet: AsyncParsableCommand {
               martlet serve --config martlet.yaml
               martlet accounts import alice < token-answer.json
               curl http://127.0.0.1:8080/acme/users
+
+            Exit codes:
+              0   done
+              1   it ran, and the answer is no; or what it printed is lost
+              64  wrong arguments or input, such as a name that nobody knows
+              69  the gateway can't be reached, or a port is busy
+              77  not allowed, such as with a wrong admin token
+              78  the configuration is bad
             """,
         version: MartletVersion.current,
         subcommands: [

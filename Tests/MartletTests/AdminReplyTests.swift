@@ -4,7 +4,7 @@ internal import martlet
 @Suite struct AdminReplyTests {
     @Test(
         arguments: [
-            (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .no), (405, .no), (409, .no),
+            (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .usage), (405, .no), (409, .no),
             (429, .notAllowed), (500, .no), (503, .no),
         ] as [(Int, ProgramExit)]
     )

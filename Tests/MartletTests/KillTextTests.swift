@@ -73,14 +73,6 @@ internal import martlet
         #expect(reply.failure(of: "kill the tokens")?.ofRefusedKill.status == status)
     }
 
-    @Test(arguments: [(404, ProgramExit.usage), (409, .no), (503, .no), (401, .notAllowed)])
-    func `a revival of a name that nobody knows ends as a kill of it does`(httpStatus: Int, status: ProgramExit) {
-        let problem = #"{"type":"urn:martlet:error:not_found","title":"t","status":1,"detail":"because"}"#
-        let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
-        let failure = reply.failure(of: "revive the tokens")
-        #expect(failure?.ofRefusedRevival(httpStatus: httpStatus).status == status)
-    }
-
     @Test func `a kill is looked for in the list of all, and then asked for alone`() throws {
         let scope = try Self.reply(Self.kill("")).read(KillReply.self).scope
         var sighting = KillSighting(of: scope, reason: "drill")

@@ -1,0 +1,29 @@
+import TestKit
+import Testing
+
+/// What scripts go by.
+@Suite struct ExitCodeTests {
+    @Test func `a name that nobody knows ends every command alike`() async throws {
+        // Given a gateway, and commands about what it does not have
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let options = ["--admin", gateway.admin, "--admin-token-file", directory.path(of: "state/admin.token")]
+        let commands = [
+            ["accounts", "show", "nobody"], ["accounts", "refresh", "nobody"], ["accounts", "adopt", "nobody"],
+            ["accounts", "remove", "nobody"], ["accounts", "import", "nobody"], ["replicas", "forget", "nobody"],
+            ["kill", "--account", "nobody", "--reason", "drill"], ["kill", "--provider", "nobody", "--reason", "drill"],
+            ["revive", "--account", "nobody", "--reason", "drill"],
+            ["revive", "--provider", "nobody", "--reason", "drill"],
+        ]
+        for command in commands {
+            // When each runs
+            let outcome = try await Program.run("martlet", command + options, in: directory, input: "a-refresh-token")
+
+            // Then it is a slip of who has typed it
+            #expect(outcome.exitCode == 64, "\(command): \(outcome.errors)")
+            #expect(outcome.errors.split(separator: "\n").count == 1)
+        }
+        withExtendedLifetime(mock) {}
+    }
+}
