@@ -11,7 +11,8 @@ internal import martlet
         {"configured":false,"expires_at":null,"generation":0,"last_error":"invalid_grant","last_refresh_at":null,\
         "name":"old-robot","provider":"gone","scopes":[],"state":"reauthorization_required"}]}
         """
-    private let text = AccountText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200)))
+    private let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+    private var text: AccountText { AccountText(times: self.times) }
 
     private static func accounts() throws -> [AccountReply] {
         try AdminReply(httpStatus: 200, body: Array(Self.answer.utf8)).read(AccountsReply.self).accounts
@@ -142,8 +143,8 @@ internal import martlet
 
     @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {
         let accounts = try Self.accounts()
-        #expect(accounts[0].failureAfterRefresh == nil)
-        let failure = try #require(accounts[1].failureAfterRefresh)
+        #expect(accounts[0].failureAfterRefresh(self.times) == nil)
+        let failure = try #require(accounts[1].failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         #expect(
             failure.message == "account old-robot is not valid: reauthorization_required (invalid_grant); "
@@ -158,7 +159,7 @@ internal import martlet
             "last_error":\(lastError)}
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
-        let failure = try #require(account.failureAfterRefresh)
+        let failure = try #require(account.failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         let reason = lastError.contains("grant") ? " (invalid_grant)" : ""
         #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet status shows"))
@@ -181,13 +182,54 @@ internal import martlet
             "last_error":"\(reason)"}
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
-        let failure = try #require(account.failureAfterRefresh)
+        let failure = try #require(account.failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         #expect(
             failure.message.hasPrefix("account alice was not refreshed (\(reason)), and its old token is still valid; ")
         )
         #expect(failure.message.contains(help))
         #expect(account.failureAfterAdoption == nil)
+    }
+
+    @Test(arguments: [
+        ("backing_off", #""throttled""#, "was not refreshed (throttled)", "the provider asks to wait"),
+        ("backing_off", "null", "was not refreshed (provider_failing)", "is asked again by itself"),
+        ("refreshing", "null", "is not refreshed yet", "it is still under way"),
+        (
+            "reauthorization_required", #""invalid_grant""#, "was not refreshed (invalid_grant)",
+            "import new tokens with martlet accounts import alice"
+        ),
+    ])
+    func `a token that is still valid is not denied, whatever else the state says`(
+        state: String,
+        lastError: String,
+        what: String,
+        help: String
+    ) throws {
+        // Given an account whose token has 54 minutes to go, and one whose token has ended
+        let valid = try Self.troubled("refresh_failing", "provider_failing", state: state, lastError: lastError)
+        let answer = """
+            {"configured":true,"expires_at":"2025-11-20T23:54:00.000Z","generation":1,"last_error":\(lastError),\
+            "name":"alice","provider":"acme","scopes":[],"state":"\(state)"}
+            """
+        let ended = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+
+        // When a refresh has brought nothing
+        let failure = try #require(valid.failureAfterRefresh(self.times))
+        let last = try #require(ended.failureAfterRefresh(self.times))
+
+        // Then both are a no, and only the second is without a token
+        #expect(failure.status == .no && last.status == .no)
+        let token = "and its old token is still valid (it ends in 54 min); "
+        #expect(failure.message.hasPrefix("account alice \(what), \(token)"), "\(failure.message)")
+        #expect(failure.message.contains(help))
+        #expect(last.message.hasPrefix("account alice is not valid: \(state)"))
+    }
+
+    @Test func `a token of another client is not called valid`() throws {
+        let account = try Self.troubled("x", "y", state: "reauthorization_required", lastError: #""bound_elsewhere""#)
+        let failure = try #require(account.failureAfterRefresh(self.times))
+        #expect(failure.message.hasPrefix("account alice is not valid: reauthorization_required (bound_elsewhere); "))
     }
 
     @Test(arguments: [("empty", "imported tokens for alice"), ("valid", "replaced the tokens of alice")])
