@@ -85,7 +85,7 @@ internal import martlet
                 "ACCOUNT  PROVIDER  STATE                 TOKEN ENDS  LAST REFRESH  LAST ERROR",
                 "alice    acme      valid, token refused  in 54 min   -             config.invalid_client",
                 "",
-                "1 account is in trouble: martlet accounts show alice says since when, and what helps",
+                "1 account is in trouble: martlet accounts show alice says why, and what helps",
             ]
         )
         let details = self.text.details(account)
@@ -120,6 +120,27 @@ internal import martlet
         #expect(self.text.table([account])[1].hasPrefix("alice    acme      \(shown)  "))
         #expect(self.text.table([account])[1].hasSuffix(reason))
         #expect(self.text.details(account).contains { $0.hasPrefix("what helps") && $0.contains(help) })
+    }
+
+    @Test(arguments: [
+        ("reauthorization_required", "invalid_grant", true, true),
+        ("reauthorization_required", "bound_elsewhere", true, true), ("unreadable", "null", true, true),
+        ("reauthorization_required", "invalid_grant", false, false), ("empty", "tokens_removed", true, false),
+        ("killed", "invalid_grant", true, false), ("expired", "x", true, false),
+    ])
+    func `an account whose state only somebody ends is among those in trouble, where it is configured`(
+        state: String,
+        lastError: String,
+        isConfigured: Bool,
+        isInTrouble: Bool
+    ) throws {
+        let answer = """
+            {"configured":\(isConfigured),"generation":1,"last_error":"\(lastError)","name":"alice","provider":"acme",\
+            "scopes":[],"state":"\(state)"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        let hint = "1 account is in trouble: martlet accounts show alice says why, and what helps"
+        #expect((self.text.table([account]).last == hint) == isInTrouble)
     }
 
     @Test func `a status counts the accounts of a provider that something is wrong with`() throws {
