@@ -6,11 +6,20 @@ internal import martlet
     private let text = KillText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_767_225_660)))
 
     /// Ordered a minute ago.
-    private static func kill(_ more: String, id: String = "k", state: String = "pending") -> String {
+    private static func kill(
+        _ more: String,
+        id: String = "k",
+        state: String = "pending",
+        refused: Int = 0,
+        unsupported: Int = 0,
+        unreachable: Int = 0,
+        draining: Int = 0
+    ) -> String {
         """
         {"id":"\(id)","scope":{"all":true},"reason":"drill","state":"\(state)","replicas":[],
-        "tokens":{"total":0,"waiting":0,"in_flight":0,"revoked":0,"refused":0,"unsupported":0,"unreachable":0},
-        "draining":0,"started_at":"2026-01-01T00:00:00.000Z"\(more)}
+        "tokens":{"total":\(refused + unsupported + unreachable),"waiting":0,"in_flight":0,"revoked":0,
+        "refused":\(refused),"unsupported":\(unsupported),"unreachable":\(unreachable)},
+        "draining":\(draining),"started_at":"2026-01-01T00:00:00.000Z"\(more)}
         """
     }
 
@@ -33,6 +42,18 @@ internal import martlet
         #expect(lines.contains { $0.contains("any more, 59 s ago (2026-01-01T00:00:01.000Z)") })
         #expect(lines.contains { $0.hasPrefix("revived") && $0.contains("30 s ago (2026-01-01T00:00:30.000Z)") })
         #expect(lines.contains { $0.hasPrefix("tokens") && $0.hasSuffix("none") })
+    }
+
+    @Test(
+        arguments: [
+            (0, nil), (1, "1 request was let end, whose head had left"),
+            (2, "2 requests were let end, whose heads had left"),
+        ] as [(Int, String?)]
+    )
+    func `how many requests were let end is told in the past`(draining: Int, what: String?) throws {
+        let kill = Self.kill(#","epoch":3,"store":"reachable""#, state: "complete", draining: draining)
+        let lines = self.text.lines(try Self.reply(kill).read(KillReply.self))
+        #expect(lines.first { $0.hasPrefix("drained") } == what.map { "drained  \($0)" })
     }
 
     @Test func `one that holds is not called revived`() throws {

@@ -35,7 +35,11 @@ package struct KillText: Sendable {
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
         }
         facts.add("tokens", Self.isAway(kill) ? "unknown without the store" : Self.tokens(kill.tokens))
-        if kill.draining > 0 { facts.add("draining", "\(kill.draining) requests whose head had left may end") }
+        if kill.draining > 0 {
+            let isOne = kill.draining == 1
+            let requests = isOne ? "1 request was" : "\(kill.draining) requests were"
+            facts.add("drained", "\(requests) let end, whose \(isOne ? "head" : "heads") had left")
+        }
         return facts.lines
     }
 
