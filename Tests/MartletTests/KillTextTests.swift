@@ -56,6 +56,41 @@ internal import martlet
         #expect(lines.first { $0.hasPrefix("drained") } == what.map { "drained  \($0)" })
     }
 
+    @Test(
+        arguments: [
+            (0, 0, 0, nil),
+            (0, 0, 2, "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"),
+            (0, 1, 0, "1 token lives on at the provider until expiry, since nothing there revokes"),
+            (
+                1, 2, 0,
+                "2 tokens live on at the provider until expiry, since nothing there revokes; "
+                    + "end the grants of those refused at the provider itself"
+            ),
+        ] as [(Int, Int, Int, String?)]
+    )
+    func `what comes next for tokens that were not revoked is one line`(
+        refused: Int,
+        unsupported: Int,
+        unreachable: Int,
+        next: String?
+    ) throws {
+        // Given a kill that is complete, and one whose report can't be read
+        func lines(_ store: String) throws -> [String] {
+            let kill = Self.kill(
+                #","epoch":3,"store":"\#(store)""#,
+                state: "complete",
+                refused: refused,
+                unsupported: unsupported,
+                unreachable: unreachable
+            )
+            return self.text.lines(try Self.reply(kill).read(KillReply.self))
+        }
+
+        // Then it is told of the first alone: nobody knows it of the other
+        #expect(try lines("reachable").filter { $0.hasPrefix("next") } == (next.map { ["next     \($0)"] } ?? []))
+        #expect(try !lines("unreachable").contains { $0.hasPrefix("next") })
+    }
+
     @Test func `one that holds is not called revived`() throws {
         #expect(
             try !self.lines(#","epoch":3,"store":"reachable","revived_at":null"#).contains { $0.contains("revived") }

@@ -35,6 +35,7 @@ package struct KillText: Sendable {
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
         }
         facts.add("tokens", Self.isAway(kill) ? "unknown without the store" : Self.tokens(kill.tokens))
+        if !Self.isAway(kill), let outlook = Self.outlook(kill.tokens) { facts.add("next", outlook) }
         if kill.draining > 0 {
             let isOne = kill.draining == 1
             let requests = isOne ? "1 request was" : "\(kill.draining) requests were"
@@ -86,5 +87,19 @@ package struct KillText: Sendable {
             ("with no way to revoke them", tokens.unsupported), ("provider unreachable", tokens.unreachable),
         ]
         return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+    }
+
+    /// What comes next for tokens that were not revoked, in one line; `nil` where there are none.
+    private static func outlook(_ tokens: KillReply.Tokens) -> String? {
+        var parts: [String] = []
+        if tokens.unreachable > 0 {
+            parts.append("the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)")
+        }
+        if tokens.unsupported > 0 {
+            let some = tokens.unsupported == 1 ? "1 token lives" : "\(tokens.unsupported) tokens live"
+            parts.append("\(some) on at the provider until expiry, since nothing there revokes")
+        }
+        if tokens.refused > 0 { parts.append("end the grants of those refused at the provider itself") }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 }
