@@ -183,8 +183,9 @@ internal import martlet
         let failure = try #require(account.failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         let reason = lastError.contains("grant") ? " (invalid_grant)" : ""
-        #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet status shows"))
-        #expect(failure.message.contains("martlet revive --account alice (or --provider acme, or --all) lifts that"))
+        #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet kills shows"))
+        let lift = "martlet revive --account alice (or --provider acme, or --all, whichever was killed) --reason TEXT"
+        #expect(failure.message.contains("\(lift) lifts that"))
     }
 
     @Test(arguments: [

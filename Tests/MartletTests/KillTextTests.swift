@@ -53,7 +53,7 @@ internal import martlet
     func `how many requests were let end is told in the past`(draining: Int, what: String?) throws {
         let kill = Self.kill(#","epoch":3,"store":"reachable""#, state: "complete", draining: draining)
         let lines = self.text.lines(try Self.reply(kill).read(KillReply.self))
-        #expect(lines.first { $0.hasPrefix("drained") } == what.map { "drained  \($0)" })
+        #expect(lines.first { $0.hasPrefix("drained") } == what.map { "drained    \($0)" })
     }
 
     @Test(
@@ -87,7 +87,7 @@ internal import martlet
         }
 
         // Then it is told of the first alone: nobody knows it of the other
-        #expect(try lines("reachable").filter { $0.hasPrefix("next") } == (next.map { ["next     \($0)"] } ?? []))
+        #expect(try lines("reachable").filter { $0.hasPrefix("next") } == (next.map { ["next       \($0)"] } ?? []))
         #expect(try !lines("unreachable").contains { $0.hasPrefix("next") })
     }
 
@@ -95,6 +95,22 @@ internal import martlet
         #expect(
             try !self.lines(#","epoch":3,"store":"reachable","revived_at":null"#).contains { $0.contains("revived") }
         )
+    }
+
+    @Test(arguments: [
+        (#"{"all":true}"#, "--all"), (#"{"provider":"acme"}"#, "--provider acme"),
+        (#"{"account":"alice"}"#, "--account alice"),
+    ])
+    func `one that holds names what lifts it, by its own scope`(scope: String, option: String) throws {
+        func line(_ more: String) throws -> String? {
+            let kill = Self.kill(more, state: "complete").replacing(#"{"all":true}"#, with: scope)
+            return self.text.lines(try Self.reply(kill).read(KillReply.self)).first { $0.hasPrefix("lifted by") }
+        }
+        let text = "lifted by  martlet revive \(option) --reason TEXT; what was killed stays dead"
+        #expect(try line(#","epoch":3,"store":"reachable""#) == text)
+        #expect(try line(#","epoch":3,"store":"reachable","revived_at":"2026-01-01T00:00:30.000Z""#) == nil)
+        // That one can't be revived before it stands.
+        #expect(try line(#","epoch":null,"store":"unreachable""#) == nil)
     }
 
     @Test func `one that the store has not taken is told apart from one whose report can't be read`() throws {

@@ -45,8 +45,8 @@ extension AccountReply {
     package var remedy: String? {
         switch self.state {
         case "killed":
-            "martlet status shows what is killed; martlet revive --account \(self.name) (or "
-                + "--provider \(self.provider), or --all) lifts that; what was killed stays dead: import new "
+            "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or "
+                + "--provider \(self.provider), or --all, whichever was killed) --reason TEXT lifts that; what was killed stays dead: import new "
                 + "tokens then (minted ones come by themselves)"
         case "reauthorization_required" where self.lastError == "bound_elsewhere":
             "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "

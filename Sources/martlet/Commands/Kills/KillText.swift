@@ -27,6 +27,8 @@ package struct KillText: Sendable {
         facts.add("state", self.state(kill))
         if let revivedAt = kill.revivedAt {
             facts.add("revived", "\(self.times.longText(revivedAt)); what was killed stays dead")
+        } else if !Self.isUntaken(kill) {
+            facts.add("lifted by", "martlet revive \(kill.scope.option) --reason TEXT; what was killed stays dead")
         }
         if kill.wasKilled == true { facts.add("before", "it was killed already; this kill stands beside that one") }
         if let store = Self.store(kill) { facts.add("store", store) }
