@@ -26,4 +26,21 @@ import Testing
         }
         withExtendedLifetime(mock) {}
     }
+
+    @Test func `https to an admin listener without TLS is told from a gateway that is not there`() async throws {
+        // Given a gateway whose admin listener has no TLS
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let address = gateway.admin.replacing("http://", with: "https://")
+
+        // When it is asked with TLS
+        let arguments = ["status", "--admin", address, "--admin-token-file", directory.path(of: "state/admin.token")]
+        let outcome = try await Program.run("martlet", arguments, in: directory)
+
+        // Then the command says what is there
+        #expect(outcome.exitCode == 69)
+        #expect(outcome.errors.contains("speaks plain HTTP, without TLS"), "\(outcome.errors)")
+        withExtendedLifetime(mock) {}
+    }
 }

@@ -55,6 +55,17 @@ internal import martlet
         #expect(failure?.status == .unavailable)
     }
 
+    @Test(
+        arguments: [
+            ("Error: 1 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at x.cc:127", .notTLS),
+            ("Error: 1 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at x.cc:1", .untrusted),
+            ("EOF during handshake", nil), ("connection reset by peer", nil), ("", nil),
+        ] as [(String, HandshakeFault?)]
+    )
+    func `what keeps TLS from coming about is told where the error says it`(error: String, fault: HandshakeFault?) {
+        #expect(HandshakeFault(error) == fault)
+    }
+
     @Test func `the answer is printed as it came`() {
         #expect(AdminReply(httpStatus: 200, body: Array("{\"a\": 1}\n".utf8)).text == "{\"a\": 1}")
     }
