@@ -46,8 +46,8 @@ extension AccountReply {
         switch self.state {
         case "killed":
             "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or "
-                + "--provider \(self.provider), or --all, whichever was killed) --reason TEXT lifts that; what was killed stays dead: import new "
-                + "tokens then (minted ones come by themselves)"
+                + "--provider \(self.provider), or --all, whichever was killed) --reason TEXT lifts that; what was killed "
+                + "stays dead: import new tokens then (minted ones come by themselves)"
         case "reauthorization_required" where self.lastError == "bound_elsewhere":
             "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
                 + "\(self.name) if they belong to the configured one, else import new ones"
