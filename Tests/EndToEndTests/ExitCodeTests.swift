@@ -24,7 +24,7 @@ import Testing
             #expect(outcome.exitCode == 64, "\(command): \(outcome.errors)")
             #expect(outcome.errors.split(separator: "\n").count == 1)
         }
-        withExtendedLifetime(mock) {}
+        withExtendedLifetime((mock, gateway)) {}
     }
 
     @Test func `https to an admin listener without TLS is told from a gateway that is not there`() async throws {
@@ -41,6 +41,6 @@ import Testing
         // Then the command says what is there
         #expect(outcome.exitCode == 69)
         #expect(outcome.errors.contains("speaks plain HTTP, without TLS"), "\(outcome.errors)")
-        withExtendedLifetime(mock) {}
+        withExtendedLifetime((mock, gateway)) {}
     }
 }

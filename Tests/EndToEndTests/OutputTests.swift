@@ -68,6 +68,6 @@ import Testing
         // Then that ends with a no, as one status does
         #expect(outcome.exitCode == 1)
         #expect(outcome.errors.contains("what the command printed is lost"), "\(outcome.errors)")
-        withExtendedLifetime(mock) {}
+        withExtendedLifetime((mock, gateway)) {}
     }
 }

@@ -59,7 +59,10 @@ internal import martlet
     @Test(
         arguments: [
             (0, 0, 0, nil),
-            (0, 0, 2, "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"),
+            (
+                0, 0, 2,
+                "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"
+            ),
             (0, 1, 0, "1 token lives on at the provider until expiry, since nothing there revokes"),
             (
                 1, 2, 0,

@@ -20,8 +20,8 @@ package enum HandshakeFault: Sendable {
     package var text: String {
         switch self {
         case .notTLS:
-            "what listens there speaks plain HTTP, without TLS: name it with http://, on loopback or through a tunnel, since "
-                + "the admin token goes there in the clear"
+            "what listens there speaks plain HTTP, without TLS: name it with http://, on loopback or through a tunnel, "
+                + "since the admin token goes there in the clear"
         case .untrusted: "its certificate is not one that this host trusts for that name"
         }
     }

@@ -95,7 +95,9 @@ package struct KillText: Sendable {
     private static func outlook(_ tokens: KillReply.Tokens) -> String? {
         var parts: [String] = []
         if tokens.unreachable > 0 {
-            parts.append("the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)")
+            parts.append(
+                "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"
+            )
         }
         if tokens.unsupported > 0 {
             let some = tokens.unsupported == 1 ? "1 token lives" : "\(tokens.unsupported) tokens live"
