@@ -51,7 +51,7 @@ extension KillSwitch {
             throw KillSwitchError(StoreError(.unreachable, "no kill with that id is known here"))
         }
         guard let kill = self.knownKill(id) else {
-            throw KillSwitchError(.noSuchKill, "no kill has that id; martlet status shows those there are")
+            throw KillSwitchError(.noSuchKill, "no kill has that id; martlet kills shows those there are")
         }
         return kill
     }

@@ -14,6 +14,14 @@ struct Martlet: AsyncParsableCommand {
               martlet serve --config martlet.yaml
               martlet accounts import alice < token-answer.json
               curl http://127.0.0.1:8080/acme/users
+
+            Exit codes:
+              0   done
+              1   it ran, and the answer is no; or what it printed is lost
+              64  wrong arguments or input, such as a name that nobody knows
+              69  the gateway can't be reached, or a port is busy
+              77  not allowed, such as with a wrong admin token
+              78  the configuration is bad
             """,
         version: MartletVersion.current,
         subcommands: [
@@ -25,7 +33,26 @@ struct Martlet: AsyncParsableCommand {
 
     /// Runs the command that the arguments name. What goes wrong is one line on standard error and an exit code.
     static func main() async {
+        Console.holdDescriptors()
         MemoryGuard.forbidNewRights()
+        do {
+            try await self.obey()
+            try Console.finish()
+        } catch let failure as CommandFailure {
+            Console.complain(failure.message)
+            self.exit(withError: ExitCode(failure.status.rawValue))
+        } catch {
+            // Ended on purpose: there is nothing to complain about.
+            let code = self.exitCode(for: error)
+            guard code == .validationFailure else { self.exit(withError: error) }
+            let message = self.message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
+            let meant = MeantCommand.complaint(about: Array(CommandLine.arguments.dropFirst()), of: Martlet.self)
+            Console.complain(meant ?? "\(message); see --help")
+            self.exit(withError: code)
+        }
+    }
+
+    private static func obey() async throws {
         do {
             var command = try await self.asyncParseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -33,18 +60,10 @@ struct Martlet: AsyncParsableCommand {
             } else {
                 try command.run()
             }
-            try Console.finish()
-        } catch let failure as CommandFailure {
-            Console.complain(failure.message)
-            self.exit(withError: ExitCode(failure.status.rawValue))
-        } catch {
-            // Asked for help, or ended on purpose: there is nothing to complain about.
-            let code = self.exitCode(for: error)
-            guard code == .validationFailure else { self.exit(withError: error) }
-            let message = self.message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
-            let meant = MeantCommand.complaint(about: Array(CommandLine.arguments.dropFirst()), of: Martlet.self)
-            Console.complain(meant ?? "\(message); see --help")
-            self.exit(withError: code)
+        } catch let error where self.exitCode(for: error) == .success {
+            // Help, or the version. The parser would print it too, and not find out that it is lost.
+            let text = self.fullMessage(for: error, columns: nil)
+            if !text.isEmpty { Console.say(text) }
         }
     }
 }

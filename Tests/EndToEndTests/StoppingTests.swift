@@ -95,7 +95,7 @@ import Testing
         let second = try await gateway.martlet("accounts", "import", "alice", input: try await mock.grant("alice"))
         #expect(second.output.hasPrefix("replaced the tokens of alice; "))
         let nobody = try await gateway.martlet("accounts", "show", "nobody")
-        #expect(nobody.exitCode == 1)
+        #expect(nobody.exitCode == 64)
         #expect(nobody.errors.contains("martlet accounts list") && !nobody.errors.contains("/v1/"))
         let callers = try await Program.run(
             "martlet",

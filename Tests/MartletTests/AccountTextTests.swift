@@ -11,7 +11,8 @@ internal import martlet
         {"configured":false,"expires_at":null,"generation":0,"last_error":"invalid_grant","last_refresh_at":null,\
         "name":"old-robot","provider":"gone","scopes":[],"state":"reauthorization_required"}]}
         """
-    private let text = AccountText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200)))
+    private let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
+    private var text: AccountText { AccountText(times: self.times) }
 
     private static func accounts() throws -> [AccountReply] {
         try AdminReply(httpStatus: 200, body: Array(Self.answer.utf8)).read(AccountsReply.self).accounts
@@ -84,7 +85,7 @@ internal import martlet
                 "ACCOUNT  PROVIDER  STATE                 TOKEN ENDS  LAST REFRESH  LAST ERROR",
                 "alice    acme      valid, token refused  in 54 min   -             config.invalid_client",
                 "",
-                "1 account is in trouble: martlet accounts show alice says since when, and what helps",
+                "1 account is in trouble: martlet accounts show alice says why, and what helps",
             ]
         )
         let details = self.text.details(account)
@@ -121,6 +122,27 @@ internal import martlet
         #expect(self.text.details(account).contains { $0.hasPrefix("what helps") && $0.contains(help) })
     }
 
+    @Test(arguments: [
+        ("reauthorization_required", "invalid_grant", true, true),
+        ("reauthorization_required", "bound_elsewhere", true, true), ("unreadable", "null", true, true),
+        ("reauthorization_required", "invalid_grant", false, false), ("empty", "tokens_removed", true, false),
+        ("killed", "invalid_grant", true, false), ("expired", "x", true, false),
+    ])
+    func `an account whose state only somebody ends is among those in trouble, where it is configured`(
+        state: String,
+        lastError: String,
+        isConfigured: Bool,
+        isInTrouble: Bool
+    ) throws {
+        let answer = """
+            {"configured":\(isConfigured),"generation":1,"last_error":"\(lastError)","name":"alice","provider":"acme",\
+            "scopes":[],"state":"\(state)"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        let hint = "1 account is in trouble: martlet accounts show alice says why, and what helps"
+        #expect((self.text.table([account]).last == hint) == isInTrouble)
+    }
+
     @Test func `a status counts the accounts of a provider that something is wrong with`() throws {
         let accounts = ["alice", "bob"].map { name in
             """
@@ -142,8 +164,8 @@ internal import martlet
 
     @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {
         let accounts = try Self.accounts()
-        #expect(accounts[0].failureAfterRefresh == nil)
-        let failure = try #require(accounts[1].failureAfterRefresh)
+        #expect(accounts[0].failureAfterRefresh(self.times) == nil)
+        let failure = try #require(accounts[1].failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         #expect(
             failure.message == "account old-robot is not valid: reauthorization_required (invalid_grant); "
@@ -158,11 +180,12 @@ internal import martlet
             "last_error":\(lastError)}
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
-        let failure = try #require(account.failureAfterRefresh)
+        let failure = try #require(account.failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         let reason = lastError.contains("grant") ? " (invalid_grant)" : ""
-        #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet status shows"))
-        #expect(failure.message.contains("martlet revive --account alice (or --provider acme, or --all) lifts that"))
+        #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet kills shows"))
+        let lift = "martlet revive --account alice (or --provider acme, or --all, whichever was killed) --reason TEXT"
+        #expect(failure.message.contains("\(lift) lifts that"))
     }
 
     @Test(arguments: [
@@ -181,13 +204,54 @@ internal import martlet
             "last_error":"\(reason)"}
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
-        let failure = try #require(account.failureAfterRefresh)
+        let failure = try #require(account.failureAfterRefresh(self.times))
         #expect(failure.status == .no)
         #expect(
             failure.message.hasPrefix("account alice was not refreshed (\(reason)), and its old token is still valid; ")
         )
         #expect(failure.message.contains(help))
         #expect(account.failureAfterAdoption == nil)
+    }
+
+    @Test(arguments: [
+        ("backing_off", #""throttled""#, "was not refreshed (throttled)", "the provider asks to wait"),
+        ("backing_off", "null", "was not refreshed (provider_failing)", "is asked again by itself"),
+        ("refreshing", "null", "is not refreshed yet", "it is still under way"),
+        (
+            "reauthorization_required", #""invalid_grant""#, "was not refreshed (invalid_grant)",
+            "import new tokens with martlet accounts import alice"
+        ),
+    ])
+    func `a token that is still valid is not denied, whatever else the state says`(
+        state: String,
+        lastError: String,
+        what: String,
+        help: String
+    ) throws {
+        // Given an account whose token has 54 minutes to go, and one whose token has ended
+        let valid = try Self.troubled("refresh_failing", "provider_failing", state: state, lastError: lastError)
+        let answer = """
+            {"configured":true,"expires_at":"2025-11-20T23:54:00.000Z","generation":1,"last_error":\(lastError),\
+            "name":"alice","provider":"acme","scopes":[],"state":"\(state)"}
+            """
+        let ended = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+
+        // When a refresh has brought nothing
+        let failure = try #require(valid.failureAfterRefresh(self.times))
+        let last = try #require(ended.failureAfterRefresh(self.times))
+
+        // Then both are a no, and only the second is without a token
+        #expect(failure.status == .no && last.status == .no)
+        let token = "and its old token is still valid (it ends in 54 min); "
+        #expect(failure.message.hasPrefix("account alice \(what), \(token)"), "\(failure.message)")
+        #expect(failure.message.contains(help))
+        #expect(last.message.hasPrefix("account alice is not valid: \(state)"))
+    }
+
+    @Test func `a token of another client is not called valid`() throws {
+        let account = try Self.troubled("x", "y", state: "reauthorization_required", lastError: #""bound_elsewhere""#)
+        let failure = try #require(account.failureAfterRefresh(self.times))
+        #expect(failure.message.hasPrefix("account alice is not valid: reauthorization_required (bound_elsewhere); "))
     }
 
     @Test(arguments: [("empty", "imported tokens for alice"), ("valid", "replaced the tokens of alice")])

@@ -4,7 +4,7 @@ internal import martlet
 @Suite struct AdminReplyTests {
     @Test(
         arguments: [
-            (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .no), (405, .no), (409, .no),
+            (200, .done), (400, .usage), (401, .notAllowed), (403, .notAllowed), (404, .usage), (405, .no), (409, .no),
             (429, .notAllowed), (500, .no), (503, .no),
         ] as [(Int, ProgramExit)]
     )
@@ -53,6 +53,17 @@ internal import martlet
             try AdminReply(httpStatus: 200, body: Array(body.utf8)).read(AccountsReply.self)
         }
         #expect(failure?.status == .unavailable)
+    }
+
+    @Test(
+        arguments: [
+            ("Error: 1 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at x.cc:127", .notTLS),
+            ("Error: 1 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at x.cc:1", .untrusted),
+            ("EOF during handshake", nil), ("connection reset by peer", nil), ("", nil),
+        ] as [(String, HandshakeFault?)]
+    )
+    func `what keeps TLS from coming about is told where the error says it`(error: String, fault: HandshakeFault?) {
+        #expect(HandshakeFault(error) == fault)
     }
 
     @Test func `the answer is printed as it came`() {

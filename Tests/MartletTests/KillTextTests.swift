@@ -6,11 +6,20 @@ internal import martlet
     private let text = KillText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_767_225_660)))
 
     /// Ordered a minute ago.
-    private static func kill(_ more: String, id: String = "k", state: String = "pending") -> String {
+    private static func kill(
+        _ more: String,
+        id: String = "k",
+        state: String = "pending",
+        refused: Int = 0,
+        unsupported: Int = 0,
+        unreachable: Int = 0,
+        draining: Int = 0
+    ) -> String {
         """
         {"id":"\(id)","scope":{"all":true},"reason":"drill","state":"\(state)","replicas":[],
-        "tokens":{"total":0,"waiting":0,"in_flight":0,"revoked":0,"refused":0,"unsupported":0,"unreachable":0},
-        "draining":0,"started_at":"2026-01-01T00:00:00.000Z"\(more)}
+        "tokens":{"total":\(refused + unsupported + unreachable),"waiting":0,"in_flight":0,"revoked":0,
+        "refused":\(refused),"unsupported":\(unsupported),"unreachable":\(unreachable)},
+        "draining":\(draining),"started_at":"2026-01-01T00:00:00.000Z"\(more)}
         """
     }
 
@@ -35,10 +44,76 @@ internal import martlet
         #expect(lines.contains { $0.hasPrefix("tokens") && $0.hasSuffix("none") })
     }
 
+    @Test(
+        arguments: [
+            (0, nil), (1, "1 request was let end, whose head had left"),
+            (2, "2 requests were let end, whose heads had left"),
+        ] as [(Int, String?)]
+    )
+    func `how many requests were let end is told in the past`(draining: Int, what: String?) throws {
+        let kill = Self.kill(#","epoch":3,"store":"reachable""#, state: "complete", draining: draining)
+        let lines = self.text.lines(try Self.reply(kill).read(KillReply.self))
+        #expect(lines.first { $0.hasPrefix("drained") } == what.map { "drained    \($0)" })
+    }
+
+    @Test(
+        arguments: [
+            (0, 0, 0, nil),
+            (
+                0, 0, 2,
+                "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"
+            ),
+            (0, 1, 0, "1 token lives on at the provider until expiry, since nothing there revokes"),
+            (
+                1, 2, 0,
+                "2 tokens live on at the provider until expiry, since nothing there revokes; "
+                    + "end the grants of those refused at the provider itself"
+            ),
+        ] as [(Int, Int, Int, String?)]
+    )
+    func `what comes next for tokens that were not revoked is one line`(
+        refused: Int,
+        unsupported: Int,
+        unreachable: Int,
+        next: String?
+    ) throws {
+        // Given a kill that is complete, and one whose report can't be read
+        func lines(_ store: String) throws -> [String] {
+            let kill = Self.kill(
+                #","epoch":3,"store":"\#(store)""#,
+                state: "complete",
+                refused: refused,
+                unsupported: unsupported,
+                unreachable: unreachable
+            )
+            return self.text.lines(try Self.reply(kill).read(KillReply.self))
+        }
+
+        // Then it is told of the first alone: nobody knows it of the other
+        #expect(try lines("reachable").filter { $0.hasPrefix("next") } == (next.map { ["next       \($0)"] } ?? []))
+        #expect(try !lines("unreachable").contains { $0.hasPrefix("next") })
+    }
+
     @Test func `one that holds is not called revived`() throws {
         #expect(
             try !self.lines(#","epoch":3,"store":"reachable","revived_at":null"#).contains { $0.contains("revived") }
         )
+    }
+
+    @Test(arguments: [
+        (#"{"all":true}"#, "--all"), (#"{"provider":"acme"}"#, "--provider acme"),
+        (#"{"account":"alice"}"#, "--account alice"),
+    ])
+    func `one that holds names what lifts it, by its own scope`(scope: String, option: String) throws {
+        func line(_ more: String) throws -> String? {
+            let kill = Self.kill(more, state: "complete").replacing(#"{"all":true}"#, with: scope)
+            return self.text.lines(try Self.reply(kill).read(KillReply.self)).first { $0.hasPrefix("lifted by") }
+        }
+        let text = "lifted by  martlet revive \(option) --reason TEXT; what was killed stays dead"
+        #expect(try line(#","epoch":3,"store":"reachable""#) == text)
+        #expect(try line(#","epoch":3,"store":"reachable","revived_at":"2026-01-01T00:00:30.000Z""#) == nil)
+        // That one can't be revived before it stands.
+        #expect(try line(#","epoch":null,"store":"unreachable""#) == nil)
     }
 
     @Test func `one that the store has not taken is told apart from one whose report can't be read`() throws {
@@ -71,14 +146,6 @@ internal import martlet
         let problem = #"{"type":"urn:martlet:error:not_found","title":"t","status":1,"detail":"because"}"#
         let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
         #expect(reply.failure(of: "kill the tokens")?.ofRefusedKill.status == status)
-    }
-
-    @Test(arguments: [(404, ProgramExit.usage), (409, .no), (503, .no), (401, .notAllowed)])
-    func `a revival of a name that nobody knows ends as a kill of it does`(httpStatus: Int, status: ProgramExit) {
-        let problem = #"{"type":"urn:martlet:error:not_found","title":"t","status":1,"detail":"because"}"#
-        let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
-        let failure = reply.failure(of: "revive the tokens")
-        #expect(failure?.ofRefusedRevival(httpStatus: httpStatus).status == status)
     }
 
     @Test func `a kill is looked for in the list of all, and then asked for alone`() throws {

@@ -361,7 +361,10 @@ extension AccountChangeError {
     fileprivate static func killed(_ account: AccountID) -> AccountChangeError {
         AccountChangeError(
             .killed,
-            "account \(account) is killed, and tokens can't come before martlet revive; martlet status shows the kill"
+            """
+            account \(account) is killed, and tokens can't come before martlet revive with the scope that was killed \
+            (--account \(account), its --provider, or --all); martlet kills shows the kill
+            """
         )
     }
 

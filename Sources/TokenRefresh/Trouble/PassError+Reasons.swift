@@ -54,7 +54,7 @@ extension PassError {
     static func killed(_ account: AccountID) -> PassError {
         PassError(
             .killed,
-            "account \(account): an operator has stopped the use of its tokens; martlet status shows the kill"
+            "account \(account): an operator has stopped the use of its tokens; martlet kills shows the kill"
         )
     }
 

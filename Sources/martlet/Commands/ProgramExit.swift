@@ -3,7 +3,7 @@ package enum ProgramExit: Int32, CaseIterable, Sendable {
     case done = 0
     /// It ran, and the answer is no.
     case no = 1
-    /// The arguments or the input are not what the command takes.
+    /// The arguments or the input are not what the command takes, such as a name that nobody knows.
     case usage = 64
     /// The gateway can't be reached, or a port is busy.
     case unavailable = 69
@@ -18,7 +18,7 @@ extension ProgramExit {
         switch httpStatus {
         case 200..<300: self = .done
         case 401, 403, 429: self = .notAllowed
-        case 400, 413: self = .usage
+        case 400, 404, 413: self = .usage
         default: self = .no
         }
     }

@@ -1,22 +1,43 @@
 extension AccountReply {
     /// What it comes to that the account is as it is after a refresh; `nil` where that brought a valid token.
-    package var failureAfterRefresh: CommandFailure? {
-        guard self.state == "valid" else { return self.failure }
-        guard let reason = self.lastError else { return nil }
-        return CommandFailure(
-            .no,
-            "account \(self.name) was not refreshed (\(reason)), and its old token is still valid; \(self.help(reason))"
-        )
+    package func failureAfterRefresh(_ times: RelativeTime) -> CommandFailure? {
+        guard self.state != "valid" || self.lastError != nil else { return nil }
+        guard self.hasValidToken(times) else { return self.failure }
+        let ends = self.expiresAt.map { " (it ends \(times.text($0)))" } ?? ""
+        let token = "its old token is still valid\(ends)"
+        guard self.state != "refreshing" else {
+            return CommandFailure(.no, "account \(self.name) is not refreshed yet, and \(token); \(self.outlook)")
+        }
+        let reason = self.lastError ?? self.trouble?.reason ?? self.state
+        return CommandFailure(.no, "account \(self.name) was not refreshed (\(reason)), and \(token); \(self.outlook)")
+    }
+
+    /// Whether requests get the access token that there is, whatever else the state says.
+    private func hasValidToken(_ times: RelativeTime) -> Bool {
+        switch self.state {
+        case "valid": true
+        // Such a token is another client's.
+        case "reauthorization_required" where self.lastError == "bound_elsewhere": false
+        case "backing_off", "refreshing", "reauthorization_required":
+            self.expiresAt.map { !times.isOver($0) } ?? false
+        default: false
+        }
     }
 
     /// That it is not valid.
     private var failure: CommandFailure {
         let reason = self.lastError.flatMap { $0 == self.state ? nil : " (\($0))" } ?? ""
-        let help =
-            self.state == "refreshing"
-            ? "it is still under way; martlet accounts show \(self.name) tells how it ended"
-            : self.remedy ?? self.help(self.lastError ?? "")
-        return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(help)")
+        return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(self.outlook)")
+    }
+
+    /// What is to be done about a refresh that brought nothing, or has not yet.
+    private var outlook: String {
+        switch self.state {
+        case "refreshing": "it is still under way; martlet accounts show \(self.name) tells how it ended"
+        // What came of this refresh goes before what else is known to be wrong.
+        case "valid", "backing_off": self.lastError.map { self.help($0) } ?? self.remedy ?? self.help("")
+        default: self.remedy ?? self.help(self.lastError ?? "")
+        }
     }
 
     /// What would help an account that is not as it should be, or will not stay so; `nil` where nothing is known to be
@@ -24,9 +45,9 @@ extension AccountReply {
     package var remedy: String? {
         switch self.state {
         case "killed":
-            "martlet status shows what is killed; martlet revive --account \(self.name) (or "
-                + "--provider \(self.provider), or --all) lifts that; what was killed stays dead: import new "
-                + "tokens then (minted ones come by themselves)"
+            "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or "
+                + "--provider \(self.provider), or --all, whichever was killed) --reason TEXT lifts that; what was killed "
+                + "stays dead: import new tokens then (minted ones come by themselves)"
         case "reauthorization_required" where self.lastError == "bound_elsewhere":
             "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
                 + "\(self.name) if they belong to the configured one, else import new ones"

@@ -7,7 +7,7 @@ struct RefreshAccountCommand: AsyncParsableCommand {
         commandName: "refresh",
         abstract: "Refresh an account's access token now, even a valid one.",
         discussion: """
-            Exits with 1 when the account is not valid afterwards.
+            Exits with 1 when that brings no new token, also where the old one is still valid: it says which.
 
             Example:
               martlet accounts refresh alice
@@ -20,11 +20,12 @@ struct RefreshAccountCommand: AsyncParsableCommand {
     func run() async throws {
         let reply = try await self.admin.client().send(.refresh(self.name))
         let account = try reply.read(AccountReply.self)
+        let times = RelativeTime(now: .now)
         if self.admin.isJSON {
             Console.say(reply.text)
         } else {
-            for line in AccountText(times: RelativeTime(now: .now)).details(account) { Console.say(line) }
+            for line in AccountText(times: times).details(account) { Console.say(line) }
         }
-        if let failure = account.failureAfterRefresh { throw failure }
+        if let failure = account.failureAfterRefresh(times) { throw failure }
     }
 }

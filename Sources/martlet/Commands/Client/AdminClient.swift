@@ -58,6 +58,9 @@ struct AdminClient: Sendable {
         // Not where there was no connection: nothing was sent then.
         let doubt = request.doubt.map { "; \($0)" } ?? ""
         let help = request.helpWithoutGateway
+        if place.hasPrefix("https://"), let fault = HandshakeFault("\(error)") {
+            return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(fault.text)")
+        }
         switch error {
         case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
             return CommandFailure(

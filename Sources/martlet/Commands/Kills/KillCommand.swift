@@ -102,7 +102,7 @@ struct ReviveCommand: AsyncParsableCommand {
         discussion: """
             What was killed stays dead: accounts need new tokens by import or sign-in; minted ones come by themselves.
 
-            Exits with 1 where that is not killed by itself, and with 64, as martlet kill does, for a name that nobody knows.
+            Exits with 1 where that is not killed by itself, and with 64 for a name that nobody knows.
 
             Example:
               martlet revive --account alice --reason "laptop replaced"
@@ -118,12 +118,7 @@ struct ReviveCommand: AsyncParsableCommand {
 
     func run() async throws {
         let order = Order(scope: self.scope.scope, reason: self.reason)
-        let request = AdminRequest.revive(Array(try JSONEncoder().encode(order)))
-        let client = try self.admin.client()
-        let reply = try await client.exchange(request)
-        if let failure = client.refusal(in: reply, of: request.attempt) {
-            throw failure.ofRefusedRevival(httpStatus: reply.httpStatus)
-        }
+        let reply = try await self.admin.client().send(.revive(Array(try JSONEncoder().encode(order))))
         if self.admin.isJSON { return Console.say(reply.text) }
         let revival = try reply.read(RevivalReply.self)
         Console.say(

@@ -9,6 +9,13 @@ package struct ScopeReply: Codable, Equatable, Sendable {
         if let account { return "account \(account)" }
         return "everything"
     }
+
+    /// As `martlet kill` and `martlet revive` take it.
+    package var option: String {
+        if let provider { return "--provider \(provider)" }
+        if let account { return "--account \(account)" }
+        return "--all"
+    }
 }
 
 /// A kill as the admin API shows it.

@@ -27,6 +27,8 @@ package struct KillText: Sendable {
         facts.add("state", self.state(kill))
         if let revivedAt = kill.revivedAt {
             facts.add("revived", "\(self.times.longText(revivedAt)); what was killed stays dead")
+        } else if !Self.isUntaken(kill) {
+            facts.add("lifted by", "martlet revive \(kill.scope.option) --reason TEXT; what was killed stays dead")
         }
         if kill.wasKilled == true { facts.add("before", "it was killed already; this kill stands beside that one") }
         if let store = Self.store(kill) { facts.add("store", store) }
@@ -35,7 +37,12 @@ package struct KillText: Sendable {
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
         }
         facts.add("tokens", Self.isAway(kill) ? "unknown without the store" : Self.tokens(kill.tokens))
-        if kill.draining > 0 { facts.add("draining", "\(kill.draining) requests whose head had left may end") }
+        if !Self.isAway(kill), let outlook = Self.outlook(kill.tokens) { facts.add("next", outlook) }
+        if kill.draining > 0 {
+            let isOne = kill.draining == 1
+            let requests = isOne ? "1 request was" : "\(kill.draining) requests were"
+            facts.add("drained", "\(requests) let end, whose \(isOne ? "head" : "heads") had left")
+        }
         return facts.lines
     }
 
@@ -82,5 +89,21 @@ package struct KillText: Sendable {
             ("with no way to revoke them", tokens.unsupported), ("provider unreachable", tokens.unreachable),
         ]
         return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+    }
+
+    /// What comes next for tokens that were not revoked, in one line; `nil` where there are none.
+    private static func outlook(_ tokens: KillReply.Tokens) -> String? {
+        var parts: [String] = []
+        if tokens.unreachable > 0 {
+            parts.append(
+                "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"
+            )
+        }
+        if tokens.unsupported > 0 {
+            let some = tokens.unsupported == 1 ? "1 token lives" : "\(tokens.unsupported) tokens live"
+            parts.append("\(some) on at the provider until expiry, since nothing there revokes")
+        }
+        if tokens.refused > 0 { parts.append("end the grants of those refused at the provider itself") }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 }

@@ -18,7 +18,7 @@ struct StatusWatch: Sendable {
 
     /// Ends in order by SIGINT or SIGTERM, and when nobody reads any more.
     ///
-    /// - Throws: what the gateway says for good, such as that the token is wrong.
+    /// - Throws: what the gateway says for good, such as that the token is wrong; or that what is shown is lost.
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -51,7 +51,7 @@ struct StatusWatch: Sendable {
                 lines = self.isJSON ? [] : Self.absence(error, since: lastAnswer, now: clock.now.boot)
             }
             let text = self.isJSON ? lines.map { $0 + "\n" }.joined() : self.block(lines, at: began.wall, isFirst)
-            guard Console.show(text) else { return }
+            guard try Console.show(text) else { return }
             isFirst = false
             await clock.rest(until: began.boot.advanced(by: Self.interval))
         }

@@ -14,6 +14,13 @@ extension AccountReply {
         return "\(self.stateText), \(trouble.words)"
     }
 
+    /// Whether somebody should look at it: something is wrong beside the state, or the state is one that nothing but an
+    /// operator ends. One that waits for its first tokens is none of these.
+    package var isInTrouble: Bool {
+        guard self.trouble == nil else { return true }
+        return self.configured && (self.state == "reauthorization_required" || self.state == "unreadable")
+    }
+
     /// What ``stateText`` calls an account without its first access token.
     package static let unfetched = "not fetched yet"
 }

@@ -21,14 +21,14 @@ package struct AccountText: Sendable {
                 account.lastError ?? account.trouble?.reason ?? "-",
             ])
         }
-        return table.lines + self.hint(accounts.filter { $0.trouble != nil })
+        return table.lines + self.hint(accounts.filter(\.isInTrouble))
     }
 
     private func hint(_ troubled: [AccountReply]) -> [String] {
         guard let first = troubled.first else { return [] }
         let some = troubled.count == 1 ? "1 account is" : "\(troubled.count) accounts are"
         let name = PlainText.line(first.name)
-        return ["", "\(some) in trouble: martlet accounts show \(name) says since when, and what helps"]
+        return ["", "\(some) in trouble: martlet accounts show \(name) says why, and what helps"]
     }
 
     /// All there is to know about one.

@@ -1,19 +1,39 @@
 internal import Glibc
+internal import Synchronization
 
 /// Where the program's text goes.
 enum Console {
-    /// A result, to standard output.
-    static func say(_ text: String) {
-        print(text)
+    /// Why the first result that could not be written was not.
+    private static let loss = Mutex<WriteFailure?>(nil)
+
+    /// Takes the descriptors 0 to 2 where the program was started without them: a file that it opens would get one
+    /// otherwise, and have results or complaints written into it. To be called before anything is opened.
+    static func holdDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest that is free. What is written there fails as it would without: nobody gets it.
+            _ = unsafe open("/dev/null", O_RDONLY)
+        }
     }
 
-    /// Sees to it that all results are out. A reader that has gone, as behind `head`, wanted no more of them.
+    /// A result, to standard output.
+    static func say(_ text: String) {
+        self.loss.withLock { loss in
+            // A part that is missing in the middle would not be seen.
+            guard loss == nil else { return }
+            do throws(WriteFailure) {
+                try self.write(Array("\(text)\n".utf8), to: STDOUT_FILENO)
+            } catch {
+                loss = error
+            }
+        }
+    }
+
+    /// Tells whether all results are out. A reader that has gone, as behind `head`, wanted no more of them.
     ///
     /// - Throws: where they are lost: a key that is shown once would be gone without a word.
     static func finish() throws(CommandFailure) {
-        guard fflush(nil) != 0, errno != EPIPE else { return }
-        let reason = unsafe String(cString: strerror(errno))
-        throw CommandFailure(.no, "what the command printed is lost: \(reason); what it was to do is done")
+        guard let loss = self.loss.withLock({ $0 }), !loss.isForWantOfReader else { return }
+        throw loss.failure
     }
 
     /// A result that somebody may be waiting for at the other end of a pipe: to standard output, unbuffered.
@@ -48,19 +68,35 @@ enum Console {
 
     /// Text as it is, to standard output, unbuffered.
     ///
-    /// - Returns: whether somebody took it.
-    static func show(_ text: String) -> Bool {
-        (try? Self.write(Array(text.utf8), to: STDOUT_FILENO)) != nil
+    /// - Returns: whether somebody reads it still.
+    /// - Throws: as ``finish()``.
+    static func show(_ text: String) throws(CommandFailure) -> Bool {
+        do throws(WriteFailure) {
+            try Self.write(Array(text.utf8), to: STDOUT_FILENO)
+            return true
+        } catch {
+            guard error.isForWantOfReader else { throw error.failure }
+            return false
+        }
     }
 
-    private struct WriteFailure: Error {}
+    private struct WriteFailure: Error {
+        let number: CInt
 
-    private static func write(_ bytes: [UInt8], to descriptor: CInt) throws {
+        var isForWantOfReader: Bool { self.number == EPIPE }
+
+        var failure: CommandFailure {
+            let reason = SystemText.reason(self.number)
+            return CommandFailure(.no, "what the command printed is lost: \(reason); what it was to do is done")
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: CInt) throws(WriteFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw WriteFailure() }
+            guard count > 0 else { throw WriteFailure(number: count < 0 ? errno : EIO) }
             rest = rest.dropFirst(count)
         }
     }

@@ -46,7 +46,7 @@ package struct StatusText: Sendable {
         var table = TextTable("PROVIDER", "ACCOUNTS", "STATES")
         for provider in status.providers {
             let states = Self.states(provider, status.accounts).map { "\($0.value) \($0.key)" }
-            let troubled = status.accounts.count { $0.provider == provider.name && $0.trouble != nil }
+            let troubled = status.accounts.count { $0.provider == provider.name && $0.isInTrouble }
             table.add([
                 provider.name,
                 String(provider.accounts.values.reduce(0, +)),

@@ -1,0 +1,46 @@
+import TestKit
+import Testing
+
+/// What scripts go by.
+@Suite struct ExitCodeTests {
+    @Test func `a name that nobody knows ends every command alike`() async throws {
+        // Given a gateway, and commands about what it does not have
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let options = ["--admin", gateway.admin, "--admin-token-file", directory.path(of: "state/admin.token")]
+        let commands = [
+            ["accounts", "show", "nobody"], ["accounts", "refresh", "nobody"], ["accounts", "adopt", "nobody"],
+            ["accounts", "remove", "nobody"], ["accounts", "import", "nobody"], ["replicas", "forget", "nobody"],
+            ["kill", "--account", "nobody", "--reason", "drill"], ["kill", "--provider", "nobody", "--reason", "drill"],
+            ["revive", "--account", "nobody", "--reason", "drill"],
+            ["revive", "--provider", "nobody", "--reason", "drill"],
+        ]
+        for command in commands {
+            // When each runs
+            let outcome = try await Program.run("martlet", command + options, in: directory, input: "a-refresh-token")
+
+            // Then it is a slip of who has typed it
+            #expect(outcome.exitCode == 64, "\(command): \(outcome.errors)")
+            #expect(outcome.errors.split(separator: "\n").count == 1)
+        }
+        withExtendedLifetime((mock, gateway)) {}
+    }
+
+    @Test func `https to an admin listener without TLS is told from a gateway that is not there`() async throws {
+        // Given a gateway whose admin listener has no TLS
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let address = gateway.admin.replacing("http://", with: "https://")
+
+        // When it is asked with TLS
+        let arguments = ["status", "--admin", address, "--admin-token-file", directory.path(of: "state/admin.token")]
+        let outcome = try await Program.run("martlet", arguments, in: directory)
+
+        // Then the command says what is there
+        #expect(outcome.exitCode == 69)
+        #expect(outcome.errors.contains("speaks plain HTTP, without TLS"), "\(outcome.errors)")
+        withExtendedLifetime((mock, gateway)) {}
+    }
+}
