@@ -24,9 +24,11 @@ extension AccountDesk {
         case .committed, .settled:
             self.lastError = nil
             self.failedAt = nil
+            self.finding = nil
         case .failed(let error):
             self.lastError = error
             self.failedAt = now
+            if error.isOfProvider { self.finding = error }
             if error.code == .accountUnreadable { self.unreadable = error }
             // A refresh that was to settle a doubt about the stored times has failed.
             if let freshness = self.sight?.freshness { self.sight?.freshness = freshness.believed }
@@ -90,6 +92,7 @@ extension AccountDesk {
         if self.sight?.mark != sight.mark || self.sight?.entry?.record.binding != sight.entry?.record.binding {
             self.lastError = nil
             self.failedAt = nil
+            self.finding = nil
             self.isInOutage = false
             self.restsUntil = .distantPast
             self.troubledSince = nil

@@ -30,6 +30,8 @@ package struct AccountDesk<Waiter> {
     package internal(set) var unreadable: PassError?
     /// Why the last flight brought no tokens; `nil` after one that did.
     package internal(set) var lastError: PassError?
+    /// The same of the last flight that found out something of the provider or the grant.
+    var finding: PassError?
     /// Watches another process's claim over all reads, in flights and between them.
     package internal(set) var watch = ClaimWatch()
     /// Counts this account's refreshes.
