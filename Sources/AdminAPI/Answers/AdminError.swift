@@ -102,6 +102,14 @@ extension AdminError {
         AdminError(.invalidField, message, field: field)
     }
 
+    /// An import of what opens the gateway itself.
+    static func adminToken(in field: String) -> AdminError {
+        .invalidField(
+            field,
+            "\(field) is an admin token that opens this gateway; an account needs the tokens of its provider"
+        )
+    }
+
     /// What could not be read of the audit log.
     init(_ cause: StoreError) {
         self = .init(.storeLost, "the audit log can't be read: \(cause.message)")

@@ -30,6 +30,7 @@ extension AdminDesk {
         for account: AccountID,
         by actor: AuditActor
     ) async throws(AdminError) -> AccountStatus {
+        try self.checkForAdminTokens(in: tokens)
         try await self.audited(.importTokens, account, by: actor) { () async throws(AdminError) in
             do throws(AccountChangeError) {
                 try await self.engine.importTokens(
@@ -43,6 +44,17 @@ extension AdminDesk {
             }
         }
         return try await self.status(of: account)
+    }
+
+    /// What lets operators in must not go to a provider, nor take the place of tokens that work.
+    private func checkForAdminTokens(in tokens: TokenImport) throws(AdminError) {
+        let fields: [(name: String, token: Secret?)] = [
+            ("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken),
+        ]
+        for field in fields {
+            guard let token = field.token, self.door?.isOpened(by: token) == true else { continue }
+            throw .adminToken(in: field.name)
+        }
     }
 
     /// - Returns: the account after it, whatever came of it.

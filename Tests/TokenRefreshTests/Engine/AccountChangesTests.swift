@@ -145,8 +145,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what a refresh commits while tokens are forgotten goes with them, and all of them stay dead`() async throws
-    {
+    @Test func `what a refresh commits while tokens are forgotten goes with them, and all stay dead`() async throws {
         try await self.house.put(.valid())
         let (house, provider) = (self.house, self.provider)
         let next = AccountRecord.valid(generation: 2).with { $0.tokens = .sample(1) }
