@@ -62,6 +62,8 @@ extension AdminDesk {
         try await self.audited(.refresh, account, by: actor) { () async throws(AdminError) in
             guard let status = await self.engine.refreshNow(account) else { throw .notConfigured }
             return status
+        } outcome: { status in
+            status.refreshOutcome
         } detail: { status in
             status.lastError.map { "\(status.state.rawValue), \($0)" } ?? status.state.rawValue
         }
@@ -96,5 +98,24 @@ extension AdminDesk {
             tokens.isEmpty ? "no tokens" : ForgottenAnswer.summary(of: tokens)
         }
         return (try await self.status(of: account), tokens)
+    }
+}
+
+extension AccountStatus {
+    /// What a refresh that an operator asked for has come to, as the audit log has it: `done`, or why not by the code
+    /// that callers would be told.
+    fileprivate var refreshOutcome: String {
+        let code: PassError.Code
+        switch self.state {
+        case .valid where self.lastError == nil: return "done"
+        case .refreshing: return "pending"
+        case .killed: code = .killed
+        case .unreadable: code = .accountUnreadable
+        case .reauthorizationRequired: code = .reauthorizationRequired
+        case .empty: code = .accountEmpty
+        case .backingOff, .valid, .expired:
+            code = self.trouble?.kind == .clientRefused ? .providerConfig : .refreshFailed
+        }
+        return code.rawValue
     }
 }
