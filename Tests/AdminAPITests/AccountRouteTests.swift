@@ -250,11 +250,16 @@ internal import TokenStorage
 
             let shown = try await admin.caller.send(.GET, "/v1/accounts/old%20friend")
             #expect(try shown.read(Account.self).provider == "gone")
-            for (method, path) in [(HTTPMethod.POST, "refresh"), (.DELETE, "tokens")] {
-                let answer = try await admin.caller.send(method, "/v1/accounts/old%20friend/\(path)")
+            for path in ["refresh", "adopt"] {
+                let answer = try await admin.caller.send(.POST, "/v1/accounts/old%20friend/\(path)")
                 #expect(answer.status == 404)
                 #expect(answer.problem == "not_found")
             }
+            let removed = try await admin.caller.send(.DELETE, "/v1/accounts/old%20friend/tokens")
+            #expect(removed.status == 200)
+            let removal = try removed.read(Removal.self)
+            #expect(removal.account.configured == false)
+            #expect(removal.tokens.isEmpty)
         }
     }
 

@@ -89,7 +89,7 @@ extension AdminError {
     )
     static let notConfigured = AdminError(
         .notFound,
-        "the configuration has no account of that name, so nobody knows its provider; add it to the configuration first"
+        "the configuration has no account of that name; add it to the configuration first"
     )
 
     static func methodNotAllowed(_ allowed: String) -> AdminError {

@@ -208,12 +208,14 @@ extension RefreshEngine {
     /// - Parameters:
     ///   - isDone: whether a record is the one that was to be written, by a write whose answer was lost; else known by its
     ///     grant.
+    ///   - standIn: what to go by where the configuration says nothing of the account.
     ///   - make: given what the configuration says at that moment.
     /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read;
     ///   and which of the two.
     func rewrite(
         _ account: AccountID,
         isDone: ((AccountRecord, AccountPlan) -> Bool)? = nil,
+        standIn: AccountPlan? = nil,
         _ make: (AccountVault.Entry?, AccountPlan) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
@@ -229,7 +231,7 @@ extension RefreshEngine {
             case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
             case .failure: continue
             }
-            guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
+            guard let plan = self.plan(of: account) ?? standIn else { throw .notConfigured(account) }
             if let unanswered, let entry, isDone?(entry.record, plan) ?? (entry.record.grant == unanswered.grant) {
                 return (entry, true)
             }
@@ -275,16 +277,17 @@ extension RefreshEngine {
 
     private func statusOfUnconfigured(_ account: AccountID) async -> AccountStatus? {
         let now = self.timepiece.now
+        let epochs = self.state.withLock { $0.epochs }
         let nobody = AccountRecord.Binding(provider: ProviderID(""), tokenEndpointOrigin: "", clientID: "")
         switch await self.read(account) {
         case .success(nil):
             return nil
         case .success(let entry?):
-            var desk = Desk(account: account, binding: entry.record.binding)
+            var desk = Desk(account: account, binding: entry.record.binding, epochs: epochs)
             _ = desk.observe(entry, now: now)
             return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
         case .failure(let error) where error.code == .unreadable:
-            var desk = Desk(account: account, binding: nobody)
+            var desk = Desk(account: account, binding: nobody, epochs: epochs)
             _ = desk.observeUnreadable(.unreadable(account, error))
             return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
         case .failure:
