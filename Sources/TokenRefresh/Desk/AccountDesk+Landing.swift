@@ -14,6 +14,7 @@ extension AccountDesk {
         let wasForced = self.flight?.isForced ?? false
         let wasErrand = self.flight?.ripe != nil
         self.flight = nil
+        self.endRetry(with: outcome)
         let markBefore = self.sight?.mark
         self.watch = outcome.watch
         if let sight = outcome.sight, self.isNews(sight.entry?.version) {

@@ -21,6 +21,9 @@ extension AccountDesk {
         self.troubledSince = self.ownCause(at: now)?.since
     }
 
+    /// Whether the provider refused the client, or what it asks for the account, when it was asked last.
+    func isClientRefused(at now: BootInstant) -> Bool { self.ownCause(at: now)?.kind == .clientRefused }
+
     /// What is wrong, if anything.
     ///
     /// A 401 alone is nothing: the refresh that it leads to may be under way, and an upstream that refuses what that brought

@@ -44,7 +44,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider that is gone too, its tokens are removed, and revoked if it comes back`() async throws {
+    @Test func `given a provider that is gone too, its tokens are removed, and revoked if it is back`() async throws {
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
         try await self.house.put(record, for: self.old)
         try await self.house.withReplica(self.endpoint) { replica in
