@@ -51,6 +51,22 @@ internal import TokenStorage
         }
     }
 
+    @Test(arguments: [
+        (#"{"refresh_token": "\#(AdminFixture.adminToken)"}"#, "refresh_token"),
+        (#"{"refresh_token": "refresh-canary", "access_token": "\#(AdminFixture.adminToken)"}"#, "access_token"),
+    ])
+    func `an admin token is no account's token, whoever sends it`(body: String, field: String) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", body)
+
+            #expect(answer.status == 400)
+            #expect(answer.problem == "invalid_field")
+            #expect(answer.detail?.hasPrefix("\(field) is an admin token that opens this gateway") == true)
+            let entry = try await admin.vault.read(AccountID("alice"))
+            #expect(entry == nil)
+        }
+    }
+
     @Test func `a refresh token alone is enough, and its first refresh makes the account valid`() async throws {
         try await AdminFixture.run { admin in
             let imported = try await admin.caller.send(
@@ -234,11 +250,16 @@ internal import TokenStorage
 
             let shown = try await admin.caller.send(.GET, "/v1/accounts/old%20friend")
             #expect(try shown.read(Account.self).provider == "gone")
-            for (method, path) in [(HTTPMethod.POST, "refresh"), (.DELETE, "tokens")] {
-                let answer = try await admin.caller.send(method, "/v1/accounts/old%20friend/\(path)")
+            for path in ["refresh", "adopt"] {
+                let answer = try await admin.caller.send(.POST, "/v1/accounts/old%20friend/\(path)")
                 #expect(answer.status == 404)
                 #expect(answer.problem == "not_found")
             }
+            let removed = try await admin.caller.send(.DELETE, "/v1/accounts/old%20friend/tokens")
+            #expect(removed.status == 200)
+            let removal = try removed.read(Removal.self)
+            #expect(removal.account.configured == false)
+            #expect(removal.tokens.isEmpty)
         }
     }
 

@@ -185,6 +185,38 @@ internal import TokenStorage
         }
     }
 
+    @Test(arguments: [
+        (#"{"refresh_token":"rt-canary","access_token":"at-canary"}"#, "config", "provider_config", "valid, config."),
+        (#"{"refresh_token":"rt-canary","access_token":"at-canary"}"#, "refused", "refresh_failed", ", refused."),
+        (#"{"refresh_token":"rt-canary"}"#, "dead", "reauthorization_required", "reauthorization_required, "),
+    ])
+    func `a refresh that was refused is not recorded as done`(
+        tokens: String,
+        answer: String,
+        outcome: String,
+        detail: String
+    ) async throws {
+        try await AdminFixture.run { admin in
+            try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", tokens)
+            let code = try #require(VerdictReason("some_code"))
+            let verdict: TokenVerdict =
+                switch answer {
+                case "config": .config(code)
+                case "refused": .refused(code)
+                default: .dead(code)
+                }
+            admin.provider.answer(with: verdict)
+
+            let refreshed = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+
+            #expect(refreshed.status == 200)
+            let last = try #require(try await Self.page(admin).audit.last)
+            #expect(last.action == "refresh")
+            #expect(last.outcome == outcome)
+            #expect(last.detail?.contains(detail) == true, "\(last.detail ?? "")")
+        }
+    }
+
     @Test func `a token that was pasted where a name belongs is not recorded`() async throws {
         try await AdminFixture.run { admin in
             let requests: [(HTTPMethod, String, String?)] = [

@@ -43,8 +43,13 @@ final class AdminDoor: Sendable {
 
     /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
     func admit(presenting presented: Secret?) async throws(AdminError) {
+        guard let presented, self.isOpened(by: presented) else { try await self.refuse() }
+    }
+
+    /// Whether `token` is one of those that let operators in.
+    func isOpened(by token: Secret) -> Bool {
         let tokens = self.state.withLock { $0.tokens }
-        guard let presented, tokens.contain(presented) else { try await self.refuse() }
+        return tokens.contain(token)
     }
 
     /// Turns somebody away, who waits for that as everybody does.

@@ -89,7 +89,7 @@ extension AdminError {
     )
     static let notConfigured = AdminError(
         .notFound,
-        "the configuration has no account of that name, so nobody knows its provider; add it to the configuration first"
+        "the configuration has no account of that name; add it to the configuration first"
     )
 
     static func methodNotAllowed(_ allowed: String) -> AdminError {
@@ -100,6 +100,14 @@ extension AdminError {
 
     static func invalidField(_ field: String, _ message: String) -> AdminError {
         AdminError(.invalidField, message, field: field)
+    }
+
+    /// An import of what opens the gateway itself.
+    static func adminToken(in field: String) -> AdminError {
+        .invalidField(
+            field,
+            "\(field) is an admin token that opens this gateway; an account needs the tokens of its provider"
+        )
     }
 
     /// What could not be read of the audit log.

@@ -30,6 +30,7 @@ extension AdminDesk {
         for account: AccountID,
         by actor: AuditActor
     ) async throws(AdminError) -> AccountStatus {
+        try self.checkForAdminTokens(in: tokens)
         try await self.audited(.importTokens, account, by: actor) { () async throws(AdminError) in
             do throws(AccountChangeError) {
                 try await self.engine.importTokens(
@@ -45,11 +46,24 @@ extension AdminDesk {
         return try await self.status(of: account)
     }
 
+    /// What lets operators in must not go to a provider, nor take the place of tokens that work.
+    private func checkForAdminTokens(in tokens: TokenImport) throws(AdminError) {
+        let fields: [(name: String, token: Secret?)] = [
+            ("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken),
+        ]
+        for field in fields {
+            guard let token = field.token, self.door?.isOpened(by: token) == true else { continue }
+            throw .adminToken(in: field.name)
+        }
+    }
+
     /// - Returns: the account after it, whatever came of it.
     func refresh(_ account: AccountID, by actor: AuditActor) async throws(AdminError) -> AccountStatus {
         try await self.audited(.refresh, account, by: actor) { () async throws(AdminError) in
             guard let status = await self.engine.refreshNow(account) else { throw .notConfigured }
             return status
+        } outcome: { status in
+            status.refreshOutcome
         } detail: { status in
             status.lastError.map { "\(status.state.rawValue), \($0)" } ?? status.state.rawValue
         }
@@ -84,5 +98,24 @@ extension AdminDesk {
             tokens.isEmpty ? "no tokens" : ForgottenAnswer.summary(of: tokens)
         }
         return (try await self.status(of: account), tokens)
+    }
+}
+
+extension AccountStatus {
+    /// What a refresh that an operator asked for has come to, as the audit log has it: `done`, or why not by the code
+    /// that callers would be told.
+    fileprivate var refreshOutcome: String {
+        let code: PassError.Code
+        switch self.state {
+        case .valid where self.lastError == nil: return "done"
+        case .refreshing: return "pending"
+        case .killed: code = .killed
+        case .unreadable: code = .accountUnreadable
+        case .reauthorizationRequired: code = .reauthorizationRequired
+        case .empty: code = .accountEmpty
+        case .backingOff, .valid, .expired:
+            code = self.trouble?.kind == .clientRefused ? .providerConfig : .refreshFailed
+        }
+        return code.rawValue
     }
 }

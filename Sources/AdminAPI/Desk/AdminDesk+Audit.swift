@@ -10,7 +10,8 @@ extension AdminDesk {
     ///
     /// - Parameters:
     ///   - announcement: what is to be said beforehand of what it is about, where no scope says it.
-    ///   - detail: what is to be said of a success besides that it was one.
+    ///   - outcome: what it has come to, in one word, where not every end without an error is a success.
+    ///   - detail: what is to be said of that besides.
     /// - Throws: ``AdminError/Code/auditUnavailable`` where it can't be recorded, and so was not made; what `change` throws.
     func audited<Result>(
         _ action: AuditAction,
@@ -19,6 +20,7 @@ extension AdminDesk {
         saying announcement: String? = nil,
         by actor: AuditActor,
         _ change: () async throws(AdminError) -> Result,
+        outcome: (Result) -> String = { _ in "done" },
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
         guard let audit = self.audit else { throw .noSuchPath }
@@ -30,7 +32,7 @@ extension AdminDesk {
         }
         do throws(AdminError) {
             let result = try await change()
-            await audit.end(ticket, "done", detail: detail(result))
+            await audit.end(ticket, outcome(result), detail: detail(result))
             return result
         } catch {
             await audit.end(ticket, error.code.rawValue)
@@ -47,12 +49,20 @@ extension AdminDesk {
         _ account: AccountID,
         by actor: AuditActor,
         _ change: () async throws(AdminError) -> Result,
+        outcome: (Result) -> String = { _ in "done" },
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
         guard await self.engine.status(of: account) != nil else {
             throw AdminError.notConfigured.suggesting(await self.name(like: account))
         }
-        return try await self.audited(action, of: .account(account), by: actor, change, detail: detail)
+        return try await self.audited(
+            action,
+            of: .account(account),
+            by: actor,
+            change,
+            outcome: outcome,
+            detail: detail
+        )
     }
 
     /// Makes a change that neither waits for its record nor is kept from happening without one.

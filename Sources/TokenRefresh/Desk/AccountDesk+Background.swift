@@ -31,7 +31,29 @@ extension AccountDesk {
             jitter: self.jitter?.value ?? 0,
             now: now
         )
-        return due.map { max($0, self.restsUntil) }
+        let hasMeans = self.mints || entry.record.tokens?.refreshToken != nil && entry.record.trouble?.dead != true
+        let retry = self.retry == .due && hasMeans && timing.mayReplace(sight, now: now) ? now : nil
+        return [due, retry].compactMap { $0 }.min().map { max($0, self.restsUntil) }
+    }
+
+    /// Whether the provider is to be asked by what a reload has put in place of the client's means that it refused.
+    enum Retry: Sendable {
+        case no, due
+        /// A flight has begun since.
+        case underWay
+    }
+
+    /// A flight has ended: one that could not ask is no try, nor one that had begun before the reload.
+    mutating func endRetry(with outcome: FlightOutcome) {
+        guard self.retry == .underWay else { return }
+        switch outcome.result {
+        case .committed, .settled: self.retry = .no
+        case .failed(let error):
+            switch error.code {
+            case .refreshFailed, .providerConfig, .storeLost, .overloaded: self.retry = outcome.uses == 0 ? .due : .no
+            case .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: self.retry = .no
+            }
+        }
     }
 
     /// Begins the flight that an appointment was made for; nobody waits for it yet.

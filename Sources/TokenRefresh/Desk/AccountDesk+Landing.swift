@@ -14,6 +14,7 @@ extension AccountDesk {
         let wasForced = self.flight?.isForced ?? false
         let wasErrand = self.flight?.ripe != nil
         self.flight = nil
+        self.endRetry(with: outcome)
         let markBefore = self.sight?.mark
         self.watch = outcome.watch
         if let sight = outcome.sight, self.isNews(sight.entry?.version) {
@@ -24,9 +25,11 @@ extension AccountDesk {
         case .committed, .settled:
             self.lastError = nil
             self.failedAt = nil
+            self.finding = nil
         case .failed(let error):
             self.lastError = error
             self.failedAt = now
+            if error.isOfProvider { self.finding = error }
             if error.code == .accountUnreadable { self.unreadable = error }
             // A refresh that was to settle a doubt about the stored times has failed.
             if let freshness = self.sight?.freshness { self.sight?.freshness = freshness.believed }
@@ -90,6 +93,7 @@ extension AccountDesk {
         if self.sight?.mark != sight.mark || self.sight?.entry?.record.binding != sight.entry?.record.binding {
             self.lastError = nil
             self.failedAt = nil
+            self.finding = nil
             self.isInOutage = false
             self.restsUntil = .distantPast
             self.troubledSince = nil

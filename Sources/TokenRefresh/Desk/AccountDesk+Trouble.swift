@@ -21,6 +21,9 @@ extension AccountDesk {
         self.troubledSince = self.ownCause(at: now)?.since
     }
 
+    /// Whether the provider refused the client, or what it asks for the account, when it was asked last.
+    func isClientRefused(at now: BootInstant) -> Bool { self.ownCause(at: now)?.kind == .clientRefused }
+
     /// What is wrong, if anything.
     ///
     /// A 401 alone is nothing: the refresh that it leads to may be under way, and an upstream that refuses what that brought
@@ -48,7 +51,7 @@ extension AccountDesk {
             let kind: AccountTrouble.Kind = TroubleKind(of: trouble).isOfClient ? .clientRefused : .refreshFailing
             return TroubleCause(kind: kind, reason: trouble.reason, since: since)
         }
-        if let lastError, let cause = TroubleCause(lastError, since: since) { return cause }
+        if let finding, let cause = TroubleCause(finding, since: since) { return cause }
         guard !self.mints, let tokens = record?.tokens, tokens.refreshToken == nil else { return nil }
         return TroubleCause(kind: .refreshFailing, reason: AccountTrouble.noRefreshToken, since: since)
     }
@@ -65,15 +68,12 @@ private struct TroubleCause {
         self.since = since
     }
 
-    /// What the end of the last flight says, where the account's state does not say it.
+    /// What the end of a flight says, where the account's state does not say it.
     init?(_ error: PassError, since: BootInstant) {
-        // The gateway's own bounds are over soon, and nothing is wrong then.
-        guard error.restraint == nil else { return nil }
         switch error.code {
         case .providerConfig: self.init(kind: .clientRefused, reason: error.code.rawValue, since: since)
         case .refreshFailed:
             self.init(kind: .refreshFailing, reason: error.word, since: since)
-        // Of the store the gateway's readiness tells.
         case .storeLost, .overloaded, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: return nil
         }
     }
@@ -87,6 +87,19 @@ private struct TroubleCause {
             self.init(kind: .clientRefused, reason: PassError.Code.providerConfig.rawValue, since: since)
         case .failing: self.init(kind: .refreshFailing, reason: AccountTrouble.providerFailing, since: since)
         case .answering: return nil
+        }
+    }
+}
+
+extension PassError {
+    /// Whether it says something of the provider or the grant. What does not leaves what was known of them as it is.
+    var isOfProvider: Bool {
+        // The gateway's own bounds are over soon, and nothing is wrong then.
+        guard self.restraint == nil else { return false }
+        switch self.code {
+        // Of the store the gateway's readiness tells.
+        case .storeLost, .overloaded, .accountUnreadable: return false
+        case .refreshFailed, .providerConfig, .reauthorizationRequired, .accountEmpty, .killed: return true
         }
     }
 }

@@ -8,8 +8,9 @@ package import TokenStorage
 ///                              └─ the record changed under the flight, and somebody is not served by what is there
 ///
 /// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:deadline:unless:now:)``,
-/// ``land(_:unless:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``, ``follow(binding:mints:now:)``,
-/// ``expire(after:now:)``, ``cancel(_:)`` or ``close()``. At most one flight is under way.
+/// ``land(_:unless:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``,
+/// ``follow(binding:mints:hasOtherEndpoint:now:)``, ``expire(after:now:)``, ``cancel(_:)`` or
+/// ``close()``. At most one flight is under way.
 package struct AccountDesk<Waiter> {
     struct Waiting {
         let waiter: Waiter
@@ -30,13 +31,19 @@ package struct AccountDesk<Waiter> {
     package internal(set) var unreadable: PassError?
     /// Why the last flight brought no tokens; `nil` after one that did.
     package internal(set) var lastError: PassError?
+    /// The same of the last flight that found out something of the provider or the grant.
+    var finding: PassError?
     /// Watches another process's claim over all reads, in flights and between them.
     package internal(set) var watch = ClaimWatch()
     /// Counts this account's refreshes.
     package var limit = RefreshLimit()
 
     var failedAt: BootInstant?
-    var flight: Demand?
+    var flight: Demand? {
+        didSet { if self.flight != nil, self.retry == .due { self.retry = .underWay } }
+    }
+    /// Of a client that the provider has refused, after a reload.
+    var retry = Retry.no
     var waiting: [WaiterID: Waiting] = [:]
     /// A watch over deadlines is on; it may outlive those for whom it began.
     var isWatched = false
@@ -73,10 +80,18 @@ package struct AccountDesk<Waiter> {
     ///
     /// What was given up for a while is tried again, since the configuration may have been the reason.
     ///
+    /// - Parameter hasOtherEndpoint: the client is known there by something else, such as another secret: where it was
+    ///   refused, that is tried although nobody needs a token.
     /// - Returns: whom that serves, and what the slots are to be told.
-    package mutating func follow(binding: AccountRecord.Binding, mints: Bool, now: BootInstant) -> Landing {
+    package mutating func follow(
+        binding: AccountRecord.Binding,
+        mints: Bool,
+        hasOtherEndpoint: Bool = false,
+        now: BootInstant
+    ) -> Landing {
         self.binding = binding
         self.mints = mints
+        if hasOtherEndpoint, self.isClientRefused(at: now) { self.retry = .due }
         self.restsUntil = .distantPast
         self.unwritten = nil
         self.failedAt = nil

@@ -1,6 +1,5 @@
 internal import Logging
 internal import OAuth
-internal import ProviderClient
 internal import Synchronization
 package import TokenModel
 internal import TokenStorage
@@ -148,50 +147,6 @@ extension RefreshEngine {
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
     }
 
-    /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
-    /// the provider did.
-    ///
-    /// - Returns: what became of each token; empty where there were none.
-    package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
-        guard self.plan(of: account) != nil else { throw .notConfigured(account) }
-        // What the sweep may take away in the meantime is answered for here too.
-        let before = try? await self.read(account).get()?.record
-        // First for all replicas: each stops using the tokens when it hears of this.
-        do throws(StoreError) {
-            try await self.kills.changed(account, grant: nil)
-        } catch {
-            throw AccountChangeError(account, error)
-        }
-        let epochs = try await self.epochs(for: account)
-        let grant = GrantID.random()
-        var revoked: Set<TokenMark> = []
-        var outcomes: [ForgottenToken] = []
-        let rewrite = try await self.rewrite(account) { entry, plan in
-            guard let record = entry?.record else { return nil }
-            let isSwept = record.tokens == nil && record.mark == before?.mark
-            guard let tokens = isSwept ? before?.tokens : record.tokens else { return nil }
-            if revoked.insert(record.mark).inserted {
-                outcomes += await self.revoke(tokens, of: record, plan)
-            }
-            // They stay dead, also where the provider can't revoke them.
-            var removed = record
-            removed.rememberKilled()
-            return AccountRecord(
-                grant: grant,
-                generation: .none,
-                tokens: nil,
-                stamp: epochs.last,
-                binding: plan.binding,
-                killed: removed.killed
-            )
-        }
-        self.take(rewrite.entry, of: account, receipt: .stored)
-        if rewrite.hasWritten {
-            self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
-        }
-        return outcomes
-    }
-
     /// A kill may have come between the read of the log and the write: then what was imported is dead.
     private func checkForKill(
         of record: AccountRecord?,
@@ -231,7 +186,7 @@ extension RefreshEngine {
         throw .killedMeanwhile(account)
     }
 
-    private func epochs(for account: AccountID) async throws(AccountChangeError) -> KillEpochs {
+    func epochs(for account: AccountID) async throws(AccountChangeError) -> KillEpochs {
         do throws(StoreError) { return try await self.kills.read() } catch { throw AccountChangeError(account, error) }
     }
 
@@ -247,33 +202,20 @@ extension RefreshEngine {
         }
     }
 
-    private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
-        let isOurs = record.binding == plan.binding
-        var outcomes: [ForgottenToken] = []
-        if let refreshToken = tokens.refreshToken {
-            let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
-            let verdict = isOurs ? await plan.endpoint.revoke(refreshToken, kind: .refreshToken) : .unsupported
-            outcomes.append(ForgottenToken(kind: .refreshToken, verdict: verdict, endsAt: endsAt))
-        }
-        if let accessToken = tokens.accessToken {
-            let verdict = isOurs ? await plan.endpoint.revoke(accessToken, kind: .accessToken) : .unsupported
-            outcomes.append(ForgottenToken(kind: .accessToken, verdict: verdict, endsAt: tokens.expiresAt))
-        }
-        return outcomes
-    }
-
     /// Writes what `make` makes of the record that is there, anew until no other writer, and no other configuration, comes
     /// between.
     ///
     /// - Parameters:
     ///   - isDone: whether a record is the one that was to be written, by a write whose answer was lost; else known by its
     ///     grant.
+    ///   - standIn: what to go by where the configuration says nothing of the account.
     ///   - make: given what the configuration says at that moment.
     /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read;
     ///   and which of the two.
-    private func rewrite(
+    func rewrite(
         _ account: AccountID,
         isDone: ((AccountRecord, AccountPlan) -> Bool)? = nil,
+        standIn: AccountPlan? = nil,
         _ make: (AccountVault.Entry?, AccountPlan) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
@@ -289,7 +231,7 @@ extension RefreshEngine {
             case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
             case .failure: continue
             }
-            guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
+            guard let plan = self.plan(of: account) ?? standIn else { throw .notConfigured(account) }
             if let unanswered, let entry, isDone?(entry.record, plan) ?? (entry.record.grant == unanswered.grant) {
                 return (entry, true)
             }
@@ -335,16 +277,17 @@ extension RefreshEngine {
 
     private func statusOfUnconfigured(_ account: AccountID) async -> AccountStatus? {
         let now = self.timepiece.now
+        let epochs = self.state.withLock { $0.epochs }
         let nobody = AccountRecord.Binding(provider: ProviderID(""), tokenEndpointOrigin: "", clientID: "")
         switch await self.read(account) {
         case .success(nil):
             return nil
         case .success(let entry?):
-            var desk = Desk(account: account, binding: entry.record.binding)
+            var desk = Desk(account: account, binding: entry.record.binding, epochs: epochs)
             _ = desk.observe(entry, now: now)
             return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
         case .failure(let error) where error.code == .unreadable:
-            var desk = Desk(account: account, binding: nobody)
+            var desk = Desk(account: account, binding: nobody, epochs: epochs)
             _ = desk.observeUnreadable(.unreadable(account, error))
             return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
         case .failure:
@@ -354,7 +297,7 @@ extension RefreshEngine {
 }
 
 extension AccountChangeError {
-    fileprivate static func notConfigured(_ account: AccountID) -> AccountChangeError {
+    static func notConfigured(_ account: AccountID) -> AccountChangeError {
         AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
     }
 

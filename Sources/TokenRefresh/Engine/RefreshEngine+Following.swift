@@ -8,7 +8,9 @@ extension RefreshEngine {
     ///
     /// A flight whose request has gone ends by the plan that it began with, and commits: no grant is lost. One that has sent
     /// nothing yet does not any more where its account is gone, or is asked for elsewhere. An account that is gone gives
-    /// no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it stays. A provider that is held, or an account, is tried at once: the configuration may have been the reason.
+    /// no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it stays.
+    /// A provider that is held, or an account, is tried at once: the configuration may have been the reason. Where a client
+    /// was refused that has another secret now, say, that is found out although nobody needs a token.
     package func follow(_ plans: [AccountPlan], waiters: Int) {
         let now = self.timepiece.now.boot
         let (served, relieved) = self.state.withLock { state in
@@ -22,7 +24,9 @@ extension RefreshEngine {
             }
             for account in old.keys where state.plans[account] == nil { self.retireIfGone(account, &state) }
             var served: [Desk.Served] = []
-            for plan in state.plans.values { served += self.follow(plan, now: now, &state) }
+            for plan in state.plans.values {
+                served += self.follow(plan, after: old[plan.account], now: now, &state)
+            }
             return (served, failing.filter { state.gates[$0]?.isFailing == false })
         }
         for provider in relieved {
@@ -34,10 +38,21 @@ extension RefreshEngine {
         self.settle(served)
     }
 
-    private func follow(_ plan: AccountPlan, now: BootInstant, _ state: inout State) -> [Desk.Served] {
+    private func follow(
+        _ plan: AccountPlan,
+        after old: AccountPlan?,
+        now: BootInstant,
+        _ state: inout State
+    ) -> [Desk.Served] {
+        let hasOtherEndpoint = old.map { $0.endpointID != plan.endpointID } ?? false
         let landing =
             state.desks[plan.account]?
-            .follow(binding: plan.binding, mints: plan.grant.mints, now: now) ?? Desk.Landing()
+            .follow(
+                binding: plan.binding,
+                mints: plan.grant.mints,
+                hasOtherEndpoint: hasOtherEndpoint,
+                now: now
+            ) ?? Desk.Landing()
         if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan, state.epochs) }
         state.waiters -= landing.served.count
         if let event = landing.event { self.relay.post(event) }

@@ -51,6 +51,14 @@ package struct RefreshTiming: Equatable, Sendable {
         return sight.retryAt.map { max($0, due) } ?? due
     }
 
+    /// Whether a refresh before its time costs no access token that is still good.
+    package func mayReplace(_ sight: Sight, now: BootInstant) -> Bool {
+        switch self.mode {
+        case .ahead: true
+        case .onExpiry: !sight.freshness.isUsable(at: now)
+        }
+    }
+
     private func dueForUse(_ tokens: TokenSet, _ sight: Sight, jitter: Double, now: BootInstant) -> BootInstant? {
         guard let end = sight.freshness.usableUntil else { return nil }
         let lifetime = min(max(tokens.lifetime, .zero), Freshness.longestLifetime)

@@ -145,6 +145,26 @@ import TokenStorage
         }
     }
 
+    @Test func `what a refresh commits while tokens are forgotten goes with them, and all stay dead`() async throws {
+        try await self.house.put(.valid())
+        let (house, provider) = (self.house, self.provider)
+        let next = AccountRecord.valid(generation: 2).with { $0.tokens = .sample(1) }
+        try await self.house.withReplica(self.provider) { replica in
+            provider.whileRevoking {
+                // As another replica's refresh does, whose request had gone.
+                if provider.revoked.isEmpty { try? await house.put(next) }
+            }
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.count == 4)
+            #expect(self.provider.revoked == ["rt-0", "at-0", "rt-1", "at-1"])
+            let record = try #require(try await self.house.record())
+            #expect(record.tokens == nil)
+            for token in ["rt-0", "at-0", "rt-1", "at-1"] {
+                #expect(record.hasKilled(Secret(token)), "\(token)")
+            }
+        }
+    }
+
     @Test func `tokens that a flight brings for a forgotten account are revoked`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()

@@ -72,12 +72,7 @@ import TokenStorage
     }
 
     @Test func `a 401 whose refresh is under way, or has brought another token, is no trouble`() async throws {
-        try await self.house.put(.valid())
-        self.provider.hold()
-        try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
-            let refused = replica.ask(refused: Generation(1))
-            try await eventually("the use") { self.provider.heldCount == 1 }
+        try await self.house.withRefusedToken(self.provider) { replica, refused in
             let meanwhile = await replica.engine.status(of: alice)
             self.provider.release()
             let served = await refused.value
@@ -116,6 +111,43 @@ import TokenStorage
             #expect(second?.trouble?.reason == "throttled")
             #expect(third?.generation == Generation(2))
             #expect(third?.trouble == nil)
+        }
+    }
+
+    @Test func `a refresh that the gateway itself holds back, or the store, leaves a trouble as it was`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            // As many as may be, the last of which is refused, and the store does not take that.
+            for _ in 0..<4 { _ = await replica.engine.refreshNow(alice) }
+            self.provider.answer(.accountConfig(.code("invalid_scope")))
+            self.provider.hold()
+            let since = self.house.clock.wall
+            let asked = Task { await replica.engine.refreshNow(alice) }
+            try await eventually("the provider to be asked") { self.provider.heldCount == 1 }
+            self.house.store.become(.full)
+            self.provider.release()
+            let refused = await asked.value
+            #expect(refused?.trouble?.kind == .clientRefused)
+            #expect(refused?.trouble?.knownSince == since)
+
+            self.house.clock.advance(by: .seconds(5))
+            self.house.store.become(.none)
+            let restrained = await replica.engine.refreshNow(alice)
+            #expect(restrained?.lastError == "refresh_limit")
+            #expect(restrained?.trouble?.kind == .clientRefused)
+            #expect(restrained?.trouble?.knownSince == since)
+
+            self.house.clock.advance(by: .seconds(30))
+            self.house.store.become(.full)
+            let unwritten = await replica.engine.refreshNow(alice)
+            #expect(unwritten?.lastError == "store_lost")
+            #expect(unwritten?.trouble?.kind == .clientRefused)
+            #expect(unwritten?.trouble?.knownSince == since)
+
+            self.house.store.become(.none)
+            let refreshed = await replica.engine.refreshNow(alice)
+            #expect(refreshed?.generation == Generation(6))
+            #expect(refreshed?.trouble == nil)
         }
     }
 

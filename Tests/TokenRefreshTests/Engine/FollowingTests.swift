@@ -173,6 +173,49 @@ import TokenStorage
         }
     }
 
+    @Test func `a refused client is tried at once by what a reload has put right, though nobody needs a token`()
+        async throws
+    {
+        try await self.house.put(.valid())
+        self.provider.answer(.config(.code("invalid_client")))
+        let repaired = ScriptedTokenEndpoint()
+        try await self.house.withReplica([self.plan()], of: [self.provider, repaired]) { replica in
+            let refused = await replica.engine.refreshNow(alice)
+            #expect(refused?.trouble?.kind == .clientRefused)
+            // One that changes nothing of the provider asks nothing of it.
+            self.follow(replica, self.plan())
+
+            self.follow(replica, self.plan(at: repaired))
+
+            try await eventually("the client to be taken again") {
+                let status = await replica.engine.status(of: alice)
+                return status?.generation == Generation(2) && status?.state == .valid && status?.trouble == nil
+            }
+            #expect(repaired.spent == ["rt-0"])
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `given a store that takes no claim for such a try, it is made again later`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.config(.code("invalid_client")))
+        let repaired = ScriptedTokenEndpoint()
+        try await self.house.withReplica([self.plan()], of: [self.provider, repaired]) { replica in
+            _ = await replica.engine.refreshNow(alice)
+            self.house.store.become(.full)
+            self.follow(replica, self.plan(at: repaired))
+            try await eventually("the store to refuse the claim") { self.house.store.refusedWrites > 0 }
+            try await eventually("the try to end") {
+                await replica.engine.status(of: alice)?.state != .refreshing
+            }
+            #expect(repaired.spent.isEmpty)
+
+            self.house.store.become(.none)
+            self.house.clock.advance(by: .seconds(300))
+            try await eventually("the provider to be asked") { repaired.spent == ["rt-0"] }
+        }
+    }
+
     @Test func `a mint that was refused is tried at once`() async throws {
         self.provider.answer(.refused(.code("access_denied")))
         try await self.house.withReplica([self.plan(grant: .clientCredentials)], of: [self.provider]) { replica in

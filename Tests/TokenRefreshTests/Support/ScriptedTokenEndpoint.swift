@@ -21,7 +21,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var held: [CheckedContinuation<Void, Never>] = []
         var revoked: [String] = []
         var revocation = RevocationVerdict.revoked
-        var whileRevoking: (@Sendable () -> Void)?
+        var whileRevoking: (@Sendable () async -> Void)?
     }
 
     let binding: EndpointBinding
@@ -111,12 +111,13 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     }
 
     /// Calls `body` whenever a token is being revoked.
-    func whileRevoking(_ body: @escaping @Sendable () -> Void) {
+    func whileRevoking(_ body: @escaping @Sendable () async -> Void) {
         self.state.withLock { $0.whileRevoking = body }
     }
 
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        self.state.withLock { $0.whileRevoking }?()
+        let meanwhile = self.state.withLock { $0.whileRevoking }
+        await meanwhile?()
         return self.state.withLock { state in
             state.revoked.append(token.text)
             return state.revocation

@@ -15,7 +15,7 @@ struct RemoveTokensCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The account's name in the configuration.") var name: String
+    @Argument(help: "The account's name, also of one that is not configured any more.") var name: String
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {

@@ -1,0 +1,33 @@
+internal import OAuth
+internal import ProviderClient
+internal import TokenModel
+internal import TokenStorage
+
+/// Stands for a provider, or a client, that no account of the configuration has any more: nothing is sent there.
+struct GoneTokenEndpoint: TokenEndpoint {
+    let binding: EndpointBinding
+    let timeout = Duration.zero
+
+    init(_ binding: AccountRecord.Binding) {
+        self.binding = EndpointBinding(
+            tokenEndpointOrigin: binding.tokenEndpointOrigin,
+            clientID: binding.clientID
+        )
+    }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        .notSent(.noKnownReason)
+    }
+
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        .notSent(.noKnownReason)
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        .unreachable(.noKnownReason)
+    }
+}

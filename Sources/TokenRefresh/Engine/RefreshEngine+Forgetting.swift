@@ -1,0 +1,95 @@
+internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import Synchronization
+package import TokenModel
+internal import TokenStorage
+
+/// An account's tokens are taken away by an operator's word.
+extension RefreshEngine {
+    /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
+    /// the provider did. Also of an account that is not in the configuration any more, of which there is a record.
+    ///
+    /// - Returns: what became of each token; empty where there were none.
+    package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
+        let read = await self.read(account)
+        var standIn: AccountPlan?
+        if self.plan(of: account) == nil {
+            switch read {
+            case .success(let entry?): standIn = self.standIn(for: account, by: entry.record)
+            case .success(nil): throw .notConfigured(account)
+            case .failure(let error): throw AccountChangeError(account, error)
+            }
+        }
+        // What the sweep may take away in the meantime is answered for here too.
+        let before = try? read.get()?.record
+        // First for all replicas: each stops using the tokens when it hears of this.
+        do throws(StoreError) {
+            try await self.kills.changed(account, grant: nil)
+        } catch {
+            throw AccountChangeError(account, error)
+        }
+        let epochs = try await self.epochs(for: account)
+        let grant = GrantID.random()
+        var revoked: Set<TokenMark> = []
+        var outcomes: [ForgottenToken] = []
+        // Of earlier rounds too, between which and the write a refresh's commit has come.
+        var dead: AccountRecord?
+        let rewrite = try await self.rewrite(account, standIn: standIn) { entry, plan in
+            guard let record = entry?.record else { return nil }
+            let isSwept = record.tokens == nil && record.mark == before?.mark
+            let tokens = isSwept ? before?.tokens : record.tokens
+            guard tokens != nil || dead != nil else { return nil }
+            if let tokens, revoked.insert(record.mark).inserted {
+                outcomes += await self.revoke(tokens, of: record, plan)
+                // Whoever knows the provider yet, or again, finds them written down.
+                if plan.endpoint is GoneTokenEndpoint { await self.kills.takeAway(record, of: account) }
+            }
+            // They stay dead, also where the provider can't revoke them.
+            var removed = dead ?? record
+            removed.tokens = record.tokens
+            removed.rememberKilled(of: record)
+            removed.rememberKilled()
+            dead = removed
+            return AccountRecord(
+                grant: grant,
+                generation: .none,
+                tokens: nil,
+                stamp: epochs.last,
+                binding: plan.binding,
+                killed: removed.killed
+            )
+        }
+        self.take(rewrite.entry, of: account, receipt: .stored)
+        if rewrite.hasWritten {
+            self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
+        }
+        return outcomes
+    }
+
+    /// Goes by another account of the same client, where there is one.
+    private func standIn(for account: AccountID, by record: AccountRecord) -> AccountPlan {
+        let binding = record.binding
+        let alike = self.state.withLock { $0.plans.values.first { $0.binding == binding } }
+        return AccountPlan(
+            account: account,
+            provider: binding.provider,
+            endpoint: alike?.endpoint ?? GoneTokenEndpoint(binding)
+        )
+    }
+
+    private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
+        let isOurs = record.binding == plan.binding
+        var outcomes: [ForgottenToken] = []
+        if let refreshToken = tokens.refreshToken {
+            let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
+            let verdict = isOurs ? await plan.endpoint.revoke(refreshToken, kind: .refreshToken) : .unsupported
+            outcomes.append(ForgottenToken(kind: .refreshToken, verdict: verdict, endsAt: endsAt))
+        }
+        if let accessToken = tokens.accessToken {
+            let verdict = isOurs ? await plan.endpoint.revoke(accessToken, kind: .accessToken) : .unsupported
+            outcomes.append(ForgottenToken(kind: .accessToken, verdict: verdict, endsAt: tokens.expiresAt))
+        }
+        return outcomes
+    }
+}

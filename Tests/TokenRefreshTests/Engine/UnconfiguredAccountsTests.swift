@@ -1,0 +1,70 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Accounts that only the store knows.
+@Suite struct UnconfiguredAccountsTests {
+    private let house = House()
+    private let endpoint = ScriptedTokenEndpoint()
+    private let old = AccountID("old")
+
+    @Test func `given a kill, an account that is not configured any more shows as killed`() async throws {
+        try await self.house.put(.valid().with { $0.tokens = nil }, for: self.old)
+        try await self.house.withReplica(self.endpoint) { replica in
+            let before = await replica.engine.status(of: self.old)
+            replica.engine.follow(
+                self.house.kills.change { $0.raise(.account(self.old), at: $0.last.next, holds: true) }
+            )
+            let killed = await replica.engine.status(of: self.old)
+            replica.engine.follow(self.house.kills.change { $0.lift(.account(self.old), at: $0.last.next) })
+            let revived = await replica.engine.status(of: self.old)
+
+            #expect(before?.state == .empty)
+            #expect(killed?.state == .killed)
+            #expect(killed?.isConfigured == false)
+            #expect(revived?.state == .empty)
+            #expect(revived?.lastError == "tokens_killed")
+        }
+    }
+
+    @Test func `its tokens are removed, and revoked where its client is still another account's`() async throws {
+        try await self.house.put(.valid(), for: self.old)
+        try await self.house.withReplica(self.endpoint) { replica in
+            let outcomes = try await replica.engine.forget(self.old)
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+            #expect(self.endpoint.revoked == ["rt-0", "at-0"])
+            #expect(self.house.kills.changed == [self.old])
+            let record = try #require(try await self.house.record(of: self.old))
+            #expect(record.tokens == nil)
+            #expect(record.hasKilled(Secret("rt-0")))
+            #expect(record.binding == .acme)
+        }
+    }
+
+    @Test func `given a provider that is gone too, its tokens are removed, and revoked if it is back`() async throws {
+        let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
+        try await self.house.put(record, for: self.old)
+        try await self.house.withReplica(self.endpoint) { replica in
+            let outcomes = try await replica.engine.forget(self.old)
+            #expect(outcomes.map(\.verdict) == [.unreachable(.noKnownReason), .unreachable(.noKnownReason)])
+            #expect(self.endpoint.revoked.isEmpty)
+            #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
+            let removed = try await self.house.record(of: self.old)
+            #expect(removed != nil)
+            #expect(removed?.tokens == nil)
+        }
+    }
+
+    @Test func `nothing is removed of an account that nobody knows, and no replica is told`() async throws {
+        try await self.house.withReplica(self.endpoint) { replica in
+            let error = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.forget(self.old)
+            }
+            #expect(error?.code == .notConfigured)
+            #expect(self.house.kills.changed.isEmpty)
+        }
+    }
+}
