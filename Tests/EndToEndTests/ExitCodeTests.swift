@@ -12,7 +12,8 @@ import Testing
         let commands = [
             ["accounts", "show", "nobody"], ["accounts", "refresh", "nobody"], ["accounts", "adopt", "nobody"],
             ["accounts", "remove", "nobody"], ["accounts", "import", "nobody"], ["replicas", "forget", "nobody"],
-            ["kill", "--account", "nobody", "--reason", "drill"], ["kill", "--provider", "nobody", "--reason", "drill"],
+            ["kill", "--account", "nobody", "--reason", "drill"],
+            ["kill", "--provider", "nobody", "--reason", "drill"],
             ["revive", "--account", "nobody", "--reason", "drill"],
             ["revive", "--provider", "nobody", "--reason", "drill"],
         ]
