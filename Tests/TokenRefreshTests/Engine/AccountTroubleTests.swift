@@ -72,12 +72,7 @@ import TokenStorage
     }
 
     @Test func `a 401 whose refresh is under way, or has brought another token, is no trouble`() async throws {
-        try await self.house.put(.valid())
-        self.provider.hold()
-        try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
-            let refused = replica.ask(refused: Generation(1))
-            try await eventually("the use") { self.provider.heldCount == 1 }
+        try await self.house.withRefusedToken(self.provider) { replica, refused in
             let meanwhile = await replica.engine.status(of: alice)
             self.provider.release()
             let served = await refused.value

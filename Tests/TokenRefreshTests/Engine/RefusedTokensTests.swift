@@ -74,12 +74,7 @@ import TokenStorage
     }
 
     @Test func `while a 401 waits, others go on with the token that is still valid`() async throws {
-        try await self.house.put(.valid())
-        self.provider.hold()
-        try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
-            let refused = replica.ask(refused: Generation(1))
-            try await eventually("the use") { self.provider.heldCount == 1 }
+        try await self.house.withRefusedToken(self.provider) { replica, refused in
             let other = await replica.ask().value
             #expect(other.generation == Generation(1))
             self.provider.release()
