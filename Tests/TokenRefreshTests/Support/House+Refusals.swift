@@ -4,8 +4,8 @@ import TokenRefresh
 import TokenStorage
 
 extension House {
-    /// Runs a replica whose valid token an upstream has answered 401 to, while the refresh that this has led to waits for the
-    /// provider's answer.
+    /// Runs a replica whose valid token an upstream has answered 401 to, while the refresh that this has led to waits for
+    /// the provider's answer.
     ///
     /// - Parameter body: given the one who was refused, too.
     func withRefusedToken(
