@@ -44,9 +44,9 @@ package struct Outbox {
     ///
     /// - Parameter spare: gets the memory back, if it is a head's.
     package mutating func take(_ spare: inout SpareBuffers) -> ByteBuffer? {
+        self.ahead = 0
         guard self.buffer.readableBytes > 0 else { return nil }
         let buffer = self.buffer
-        self.ahead = 0
         // Else the memory would be shared, and the next head have to take new.
         self.buffer = ByteBuffer()
         if self.beganWithHead { spare.keep(buffer) }

@@ -43,12 +43,14 @@ extension AccountDesk {
         case underWay
     }
 
-    /// A flight has ended: one that could not ask is no try, nor one that had begun before the reload.
-    mutating func endRetry(with outcome: FlightOutcome) {
-        guard self.retry == .underWay else { return }
-        switch outcome.result {
-        case .committed, .settled: self.retry = .no
-        case .failed(let error):
+    /// A flight has ended. One that could not ask is no try, nor one that left it to another process's, nor one that had begun
+    /// before the reload.
+    mutating func endRetry(with outcome: FlightOutcome, now: BootInstant) {
+        switch (self.retry, outcome.result) {
+        case (_, .committed): self.retry = .no
+        case (.no, _), (.due, _): break
+        case (.underWay, .settled): self.retry = self.isClientRefused(at: now) ? .due : .no
+        case (.underWay, .failed(let error)):
             switch error.code {
             case .refreshFailed, .providerConfig, .storeLost, .overloaded: self.retry = outcome.uses == 0 ? .due : .no
             case .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: self.retry = .no

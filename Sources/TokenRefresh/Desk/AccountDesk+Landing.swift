@@ -14,7 +14,6 @@ extension AccountDesk {
         let wasForced = self.flight?.isForced ?? false
         let wasErrand = self.flight?.ripe != nil
         self.flight = nil
-        self.endRetry(with: outcome)
         let markBefore = self.sight?.mark
         self.watch = outcome.watch
         if let sight = outcome.sight, self.isNews(sight.entry?.version) {
@@ -29,13 +28,14 @@ extension AccountDesk {
         case .failed(let error):
             self.lastError = error
             self.failedAt = now
-            if error.isOfProvider { self.finding = error }
+            if outcome.tells(of: error) { self.finding = error }
             if error.code == .accountUnreadable { self.unreadable = error }
             // A refresh that was to settle a doubt about the stored times has failed.
             if let freshness = self.sight?.freshness { self.sight?.freshness = freshness.believed }
         }
         self.keepUnwritten(of: outcome, now: now)
         self.noteTrouble(at: now)
+        self.endRetry(with: outcome, now: now)
         var landing = Landing(event: self.announcement(now: now))
         for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
             let result = self.result(of: waiting, after: outcome.result, wasForced: wasForced, now: now)
@@ -97,6 +97,7 @@ extension AccountDesk {
             self.isInOutage = false
             self.restsUntil = .distantPast
             self.troubledSince = nil
+            self.retry = .no
         }
         let known = self.sight
         self.sight = sight

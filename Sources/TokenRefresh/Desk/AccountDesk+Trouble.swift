@@ -91,15 +91,16 @@ private struct TroubleCause {
     }
 }
 
-extension PassError {
-    /// Whether it says something of the provider or the grant. What does not leaves what was known of them as it is.
-    var isOfProvider: Bool {
-        // The gateway's own bounds are over soon, and nothing is wrong then.
-        guard self.restraint == nil else { return false }
-        switch self.code {
+extension FlightOutcome {
+    /// Whether the error it ended with says something of the provider or the grant. What does not leaves what was known of
+    /// them as it is.
+    func tells(of error: PassError) -> Bool {
+        switch error.code {
         // Of the store the gateway's readiness tells.
-        case .storeLost, .overloaded, .accountUnreadable: return false
-        case .refreshFailed, .providerConfig, .reauthorizationRequired, .accountEmpty, .killed: return true
+        case .storeLost, .overloaded, .accountUnreadable: false
+        // Else it was the gateway that did not ask: its own bounds, a reload, another process's claim.
+        case .refreshFailed: error.restraint == nil && (self.uses > 0 || self.setback != nil)
+        case .providerConfig, .reauthorizationRequired, .accountEmpty, .killed: true
         }
     }
 }

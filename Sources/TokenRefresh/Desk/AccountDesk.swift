@@ -9,7 +9,7 @@ package import TokenStorage
 ///
 /// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:deadline:unless:now:)``,
 /// ``land(_:unless:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``,
-/// ``follow(binding:mints:hasOtherEndpoint:now:)``, ``expire(after:now:)``, ``cancel(_:)`` or
+/// ``follow(binding:mints:asksOtherwise:now:)``, ``expire(after:now:)``, ``cancel(_:)`` or
 /// ``close()``. At most one flight is under way.
 package struct AccountDesk<Waiter> {
     struct Waiting {
@@ -80,18 +80,18 @@ package struct AccountDesk<Waiter> {
     ///
     /// What was given up for a while is tried again, since the configuration may have been the reason.
     ///
-    /// - Parameter hasOtherEndpoint: the client is known there by something else, such as another secret: where it was
-    ///   refused, that is tried although nobody needs a token.
+    /// - Parameter asksOtherwise: the provider is asked by something else, such as another secret or other scopes: where the
+    ///   client was refused, that is tried although nobody needs a token.
     /// - Returns: whom that serves, and what the slots are to be told.
     package mutating func follow(
         binding: AccountRecord.Binding,
         mints: Bool,
-        hasOtherEndpoint: Bool = false,
+        asksOtherwise: Bool = false,
         now: BootInstant
     ) -> Landing {
         self.binding = binding
         self.mints = mints
-        if hasOtherEndpoint, self.isClientRefused(at: now) { self.retry = .due }
+        if asksOtherwise, self.isClientRefused(at: now) { self.retry = .due }
         self.restsUntil = .distantPast
         self.unwritten = nil
         self.failedAt = nil

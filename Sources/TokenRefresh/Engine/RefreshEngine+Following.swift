@@ -44,13 +44,13 @@ extension RefreshEngine {
         now: BootInstant,
         _ state: inout State
     ) -> [Desk.Served] {
-        let hasOtherEndpoint = old.map { $0.endpointID != plan.endpointID } ?? false
+        let asksOtherwise = old.map { !$0.asks(like: plan) || $0.scopes != plan.scopes } ?? false
         let landing =
             state.desks[plan.account]?
             .follow(
                 binding: plan.binding,
                 mints: plan.grant.mints,
-                hasOtherEndpoint: hasOtherEndpoint,
+                asksOtherwise: asksOtherwise,
                 now: now
             ) ?? Desk.Landing()
         if state.desks[plan.account] == nil { state.desks[plan.account] = Desk(plan, state.epochs) }

@@ -182,8 +182,6 @@ import TokenStorage
         try await self.house.withReplica([self.plan()], of: [self.provider, repaired]) { replica in
             let refused = await replica.engine.refreshNow(alice)
             #expect(refused?.trouble?.kind == .clientRefused)
-            // One that changes nothing of the provider asks nothing of it.
-            self.follow(replica, self.plan())
 
             self.follow(replica, self.plan(at: repaired))
 

@@ -1,0 +1,121 @@
+import OAuth
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A client that the provider has refused, after a reload by which it is asked by something else.
+@Suite struct RetryTests {
+    private typealias Desk = AccountDesk<String>
+    private let now = Moment.start
+    private let timing = RefreshTiming()
+
+    /// A valid token whose refresh was refused.
+    private static let refused = AccountRecord.valid().with {
+        $0.trouble = Setback.config(.code("invalid_client")).trouble(after: nil, spent: .no, jitter: 0)
+    }
+
+    private func sight(_ record: AccountRecord, _ version: UInt64, after desk: Desk) -> Sight {
+        let entry = AccountVault.Entry(record: record, version: Version(version))
+        return Sight(entry, after: desk.sight, now: self.now)
+    }
+
+    private func desk(_ record: AccountRecord, asksOtherwise: Bool = true) -> Desk {
+        var desk = Desk(account: alice, binding: .acme)
+        _ = desk.observe(AccountVault.Entry(record: record, version: Version(1)), now: self.now)
+        _ = desk.follow(binding: .acme, mints: false, asksOtherwise: asksOtherwise, now: self.now.boot)
+        return desk
+    }
+
+    /// Whether the account is refreshed at `later`, though nobody asks.
+    private func isDue(_ desk: inout Desk, _ timing: RefreshTiming? = nil, at later: Duration = .zero) -> Bool {
+        let now = self.now.boot.advanced(by: later)
+        let appointment = desk.appointment(timing ?? self.timing, now: now) { 0 }
+        return appointment.map { $0 <= now } ?? false
+    }
+
+    /// Has the flight that the retry was made for end like this.
+    private func land(_ desk: inout Desk, _ result: FlightOutcome.Result, _ record: AccountRecord, uses: Int = 0) {
+        _ = desk.keepAppointment()
+        var outcome = FlightOutcome(result, sight: self.sight(record, 2, after: desk))
+        outcome.uses = uses
+        _ = desk.land(outcome, now: self.now.boot)
+    }
+
+    @Test func `it is tried at once`() {
+        var desk = self.desk(Self.refused)
+        let isDue = self.isDue(&desk)
+        #expect(isDue)
+    }
+
+    @Test func `a reload by which it is asked as before has nothing tried`() {
+        var desk = self.desk(Self.refused, asksOtherwise: false)
+        let isDue = self.isDue(&desk)
+        #expect(!isDue)
+    }
+
+    @Test func `a client that was not refused is not tried`() {
+        var desk = self.desk(.valid())
+        let isDue = self.isDue(&desk)
+        #expect(!isDue)
+    }
+
+    @Test func `a provider that ends the old token with a new one is not asked before that has ended`() {
+        let timing = RefreshTiming(mode: .onExpiry)
+        var desk = self.desk(Self.refused)
+        let isDueWhileValid = self.isDue(&desk, timing)
+        let isDueAfterwards = self.isDue(&desk, timing, at: .seconds(3_601))
+        #expect(!isDueWhileValid)
+        #expect(isDueAfterwards)
+    }
+
+    @Test(arguments: [
+        (FlightOutcome.Result.failed(.any(.storeLost)), 0, true),
+        (.failed(.any(.providerConfig)), 0, true),
+        (.failed(.any(.providerConfig)), 1, false),
+        (.failed(.any(.refreshFailed)), 1, false),
+        (.failed(.any(.reauthorizationRequired)), 0, false),
+        // Another process is at it, by what is refused still.
+        (.settled, 0, true),
+    ])
+    func `a try counts when the provider was asked`(_ result: FlightOutcome.Result, uses: Int, isDueAgain: Bool) {
+        var desk = self.desk(Self.refused)
+        self.land(&desk, result, Self.refused, uses: uses)
+        let isDueAtOnce = self.isDue(&desk)
+        let isDueLater = self.isDue(&desk, at: .seconds(301))
+        #expect(!isDueAtOnce)
+        #expect(isDueLater == isDueAgain)
+    }
+
+    @Test func `what another process has settled is not tried`() {
+        var desk = self.desk(Self.refused)
+        self.land(&desk, .settled, .valid())
+        let isDue = self.isDue(&desk, at: .seconds(301))
+        #expect(!isDue)
+    }
+
+    @Test func `tokens that are imported meanwhile are not spent by it`() {
+        var desk = self.desk(Self.refused)
+        let imported = AccountRecord.valid(grant: GrantID("imported"))
+        _ = desk.replace(
+            AccountVault.Entry(record: imported, version: Version(2)),
+            receipt: .stored,
+            now: self.now
+        )
+        let isDue = self.isDue(&desk, at: .seconds(301))
+        #expect(!isDue)
+    }
+
+    @Test func `a refresh from before the reload that succeeds leaves nothing to try`() {
+        var desk = Desk(account: alice, binding: .acme)
+        _ = desk.observe(AccountVault.Entry(record: Self.refused, version: Version(1)), now: self.now)
+        _ = desk.keepAppointment()
+        _ = desk.follow(binding: .acme, mints: false, asksOtherwise: true, now: self.now.boot)
+
+        let committed = self.sight(.valid(generation: 2), 2, after: desk)
+        _ = desk.land(FlightOutcome(.committed, sight: committed), now: self.now.boot)
+
+        let isDue = self.isDue(&desk, at: .seconds(301))
+        #expect(!isDue)
+    }
+}
