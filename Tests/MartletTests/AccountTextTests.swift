@@ -229,6 +229,26 @@ internal import martlet
         #expect(last.message.hasPrefix("account alice is not valid: \(state)"))
     }
 
+    @Test func `a token that an upstream refuses is not called valid`() throws {
+        // Given an account whose token has 54 minutes to go, and was answered 401
+        let account = try Self.troubled(
+            "token_refused",
+            "config.invalid_client",
+            lastError: #""config.invalid_client""#
+        )
+
+        // When a refresh has brought nothing
+        let failure = try #require(account.failureAfterRefresh(self.times))
+
+        // Then nobody goes on in the belief that the old one serves
+        #expect(failure.status == .no)
+        let token = "its old token has not ended, but an upstream refuses it (it ends in 54 min)"
+        #expect(
+            failure.message.hasPrefix("account alice was not refreshed (config.invalid_client), and \(token); "),
+            "\(failure.message)"
+        )
+    }
+
     @Test func `a token of another client is not called valid`() throws {
         let account = try Self.troubled("x", "y", state: "reauthorization_required", lastError: #""bound_elsewhere""#)
         let failure = try #require(account.failureAfterRefresh(self.times))

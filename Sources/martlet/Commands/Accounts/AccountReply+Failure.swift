@@ -4,7 +4,9 @@ extension AccountReply {
         guard self.state != "valid" || self.lastError != nil else { return nil }
         guard self.hasValidToken(times) else { return self.failure }
         let ends = self.expiresAt.map { " (it ends \(times.text($0)))" } ?? ""
-        let token = "its old token is still valid\(ends)"
+        // What has not ended is of no use where nobody takes it.
+        let isRefused = self.trouble?.kind == "token_refused"
+        let token = "its old token \(isRefused ? "has not ended, but an upstream refuses it" : "is still valid")\(ends)"
         guard self.state != "refreshing" else {
             return CommandFailure(.no, "account \(self.name) is not refreshed yet, and \(token); \(self.outlook)")
         }
