@@ -55,15 +55,19 @@ internal import TokenModel
     }
 
     @Test(arguments: [
-        ("abc\n", 1), ("fifteen-letters", 1), ("first-0123456789\n\nshort\n", 3),
-        ("first-0123456789\r\nshort\r\nother-0123456789\r\n", 2),
+        ("abc\n", 1), ("fifteen-letters", 1), ("first-0123456789\n\nbrief\n", 3),
+        ("first-0123456789\r\nbrief\r\nother-0123456789\r\n", 2),
     ])
-    func `a token that could be guessed is refused, with its line and not its text`(text: String, line: Int) throws {
+    func `a token that could be guessed is refused, with its line, and neither its text nor its length`(
+        text: String,
+        line: Int
+    ) throws {
         let directory = try TemporaryDirectory()
         let path = try Self.file(text, mode: 0o600, in: directory)
         let error = #expect(throws: AdminTokenError(.guessable, "")) { try AdminTokenFile(path: path).open() }
         let message = try #require(error?.message)
-        #expect(message.hasPrefix("\(path):\(line): an admin token has at least 16 characters, and this one has "))
+        let fault = "an admin token has at least 16 characters, and this one is shorter: write one"
+        #expect(message.hasPrefix("\(path):\(line): \(fault)"))
         for token in text.split(whereSeparator: \.isNewline) {
             #expect(!message.dropFirst(path.count).contains(token))
         }

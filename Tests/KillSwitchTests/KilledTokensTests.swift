@@ -85,6 +85,25 @@ import TokenStorage
         }
     }
 
+    @Test func `given a provider that stays unreachable, its tokens are given up, and reported as that`() async throws {
+        try await self.whenUnreached { one, report in
+            // Given that it is still asked
+            #expect(try await one.kills.report(on: report.id).tokens.givenUp == 0)
+
+            // When a day has gone by
+            self.house.clock.jumpWall(by: .seconds(25 * 3_600))
+
+            // Then it is asked no more, and the report counts each token once
+            try await eventually("both tokens to be given up") {
+                try await one.kills.report(on: report.id).tokens.givenUp == 2
+            }
+            let tokens = try await one.kills.report(on: report.id).tokens
+            #expect(tokens.unreachable == 2 && tokens.total == 2)
+            let revocations = try await one.kills.revocations(of: report.id)
+            #expect(revocations.allSatisfy { $0.token == nil })
+        }
+    }
+
     @Test(arguments: [
         (RevocationVerdict.revoked, "revoked"), (.refused(.noKnownReason), "refused"), (.unsupported, "unsupported"),
         (.unreachable(.noKnownReason), "unreachable"),

@@ -60,6 +60,36 @@ internal import martlet
         )
     }
 
+    @Test(arguments: [
+        ("killed", "null", "import new tokens (minted ones"),
+        ("empty", #""tokens_killed""#, "sign in again, and import new ones with martlet accounts import old-robot"),
+        ("empty", #""tokens_removed""#, "sign in again, and import new ones with martlet accounts import old-robot"),
+        ("empty", "null", "import new tokens with martlet accounts import old-robot"),
+    ])
+    func `an account that is not configured is to be configured before an import`(
+        state: String,
+        lastError: String,
+        help: String
+    ) throws {
+        // Given an account, and the same with nothing but its record in the store
+        func remedy(configured: Bool) throws -> String {
+            let answer = """
+                {"configured":\(configured),"generation":0,"name":"old-robot","provider":"gone","scopes":[],\
+                "state":"\(state)","last_error":\(lastError)}
+                """
+            let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+            return try #require(account.remedy)
+        }
+
+        // When it is said what helps
+        let remedies = (known: try remedy(configured: true), unknown: try remedy(configured: false))
+
+        // Then an import, which nobody takes for the second, comes after what makes it possible
+        let first = "add accounts.old-robot to the configuration first, then "
+        #expect(remedies.unknown.contains(first + help), "\(remedies.unknown)")
+        #expect(!remedies.known.contains("configuration"), "\(remedies.known)")
+    }
+
     private static func troubled(
         _ kind: String,
         _ reason: String,
@@ -150,7 +180,8 @@ internal import martlet
         #expect(failure.status == .no)
         #expect(
             failure.message == "account old-robot is not valid: reauthorization_required (invalid_grant); "
-                + "import new tokens with martlet accounts import old-robot"
+                + "add accounts.old-robot to the configuration first, then import new tokens with martlet accounts "
+                + "import old-robot"
         )
     }
 
@@ -227,6 +258,26 @@ internal import martlet
         #expect(failure.message.hasPrefix("account alice \(what), \(token)"), "\(failure.message)")
         #expect(failure.message.contains(help))
         #expect(last.message.hasPrefix("account alice is not valid: \(state)"))
+    }
+
+    @Test func `a token that an upstream refuses is not called valid`() throws {
+        // Given an account whose token has 54 minutes to go, and was answered 401
+        let account = try Self.troubled(
+            "token_refused",
+            "config.invalid_client",
+            lastError: #""config.invalid_client""#
+        )
+
+        // When a refresh has brought nothing
+        let failure = try #require(account.failureAfterRefresh(self.times))
+
+        // Then nobody goes on in the belief that the old one serves
+        #expect(failure.status == .no)
+        let token = "its old token has not ended, but an upstream refuses it (it ends in 54 min)"
+        #expect(
+            failure.message.hasPrefix("account alice was not refreshed (config.invalid_client), and \(token); "),
+            "\(failure.message)"
+        )
     }
 
     @Test func `a token of another client is not called valid`() throws {

@@ -13,14 +13,17 @@ internal import martlet
         refused: Int = 0,
         unsupported: Int = 0,
         unreachable: Int = 0,
+        givenUp: Int? = nil,
         draining: Int = 0
     ) -> String {
-        """
-        {"id":"\(id)","scope":{"all":true},"reason":"drill","state":"\(state)","replicas":[],
-        "tokens":{"total":\(refused + unsupported + unreachable),"waiting":0,"in_flight":0,"revoked":0,
-        "refused":\(refused),"unsupported":\(unsupported),"unreachable":\(unreachable)},
-        "draining":\(draining),"started_at":"2026-01-01T00:00:00.000Z"\(more)}
-        """
+        // A gateway of before says nothing of it.
+        let ofThose = givenUp.map { #","given_up":\#($0)"# } ?? ""
+        return """
+            {"id":"\(id)","scope":{"all":true},"reason":"drill","state":"\(state)","replicas":[],
+            "tokens":{"total":\(refused + unsupported + unreachable),"waiting":0,"in_flight":0,"revoked":0,
+            "refused":\(refused),"unsupported":\(unsupported),"unreachable":\(unreachable)\(ofThose)},
+            "draining":\(draining),"started_at":"2026-01-01T00:00:00.000Z"\(more)}
+            """
     }
 
     private func lines(_ more: String, state: String = "pending") throws -> [String] {
@@ -61,13 +64,18 @@ internal import martlet
             (0, 0, 0, nil),
             (
                 0, 0, 2,
-                "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"
+                "an unreachable provider is asked again for 24 hours after the kill; a token that is not revoked by "
+                    + "then lives on until it ends: end its grant at the provider itself"
             ),
-            (0, 1, 0, "1 token lives on at the provider until expiry, since nothing there revokes"),
+            (
+                0, 1, 0,
+                "1 token could not be revoked, since nothing at the provider revokes; what has not expired works "
+                    + "there until it does"
+            ),
             (
                 1, 2, 0,
-                "2 tokens live on at the provider until expiry, since nothing there revokes; "
-                    + "end the grants of those refused at the provider itself"
+                "2 tokens could not be revoked, since nothing at the provider revokes; what has not expired works "
+                    + "there until it does; end the grants of those refused at the provider itself"
             ),
         ] as [(Int, Int, Int, String?)]
     )
@@ -92,6 +100,42 @@ internal import martlet
         // Then it is told of the first alone: nobody knows it of the other
         #expect(try lines("reachable").filter { $0.hasPrefix("next") } == (next.map { ["next       \($0)"] } ?? []))
         #expect(try !lines("unreachable").contains { $0.hasPrefix("next") })
+    }
+
+    @Test(
+        arguments: [
+            (
+                0, "2 provider unreachable",
+                "the gateway asks an unreachable provider again, for at least 24 hours (martlet kills shows how that goes)"
+            ),
+            (
+                1, "1 provider unreachable, 1 given up with the provider unreachable",
+                "the gateway asks an unreachable provider again, for at least 24 hours (martlet kills shows how that goes)"
+                    + "; 1 token was not revoked, and an unreachable provider is not asked about that any more: end the "
+                    + "grant at the provider itself"
+            ),
+            (
+                2, "2 given up with the provider unreachable",
+                "2 tokens were not revoked, and an unreachable provider is not asked about that any more: end the grant at "
+                    + "the provider itself"
+            ),
+        ] as [(Int, String, String)]
+    )
+    func `tokens that were given up are told apart from those that are still asked about`(
+        givenUp: Int,
+        tokens: String,
+        next: String
+    ) throws {
+        // Given a kill of two tokens whose provider could not be reached
+        let more = #","epoch":3,"store":"reachable""#
+        let kill = Self.kill(more, state: "complete", unreachable: 2, givenUp: givenUp)
+
+        // When it is read
+        let lines = self.text.lines(try Self.reply(kill).read(KillReply.self))
+
+        // Then nobody is promised a revocation that does not come
+        #expect(lines.filter { $0.hasPrefix("tokens") } == ["tokens     \(tokens)"])
+        #expect(lines.filter { $0.hasPrefix("next") } == ["next       \(next)"])
     }
 
     @Test func `one that holds is not called revived`() throws {

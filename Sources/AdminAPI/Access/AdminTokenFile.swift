@@ -65,8 +65,8 @@ package struct AdminTokenFile: Sendable {
         guard token.count >= Self.shortest else {
             throw AdminTokenError(
                 .guessable,
-                "\(self.path):\(line): an admin token has at least \(Self.shortest) characters, and this one has "
-                    + "\(token.count): write one that nobody can guess, such as `openssl rand -hex 32` prints"
+                "\(self.path):\(line): an admin token has at least \(Self.shortest) characters, and this one is "
+                    + "shorter: write one that nobody can guess, such as `openssl rand -hex 32` prints"
             )
         }
     }

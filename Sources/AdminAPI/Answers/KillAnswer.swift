@@ -62,6 +62,8 @@ struct KillAnswer: Encodable, Sendable {
         let refused: Int
         let unsupported: Int
         let unreachable: Int
+        /// Of those the ones that no provider is asked about any more.
+        let givenUp: Int
 
         init(_ tokens: KillReport.Tokens) {
             self.total = tokens.total
@@ -71,11 +73,13 @@ struct KillAnswer: Encodable, Sendable {
             self.refused = tokens.refused
             self.unsupported = tokens.unsupported
             self.unreachable = tokens.unreachable
+            self.givenUp = tokens.givenUp
         }
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
             case inFlight = "in_flight"
+            case givenUp = "given_up"
         }
     }
 }

@@ -43,6 +43,8 @@ package struct KillReport: Equatable, Sendable {
         package var refused = 0
         package var unsupported = 0
         package var unreachable = 0
+        /// Those of ``unreachable`` that no provider is asked about any more: they were never revoked.
+        package var givenUp = 0
 
         package init() {}
 

@@ -29,7 +29,10 @@ extension Revoker {
             case .revoked: tokens.revoked += 1
             case .refused: tokens.refused += 1
             case .unsupported: tokens.unsupported += 1
-            case .unreachable: tokens.unreachable += 1
+            case .unreachable:
+                tokens.unreachable += 1
+                // The token is kept for as long as its provider is asked.
+                if record.token == nil { tokens.givenUp += 1 }
             }
         }
         return tokens

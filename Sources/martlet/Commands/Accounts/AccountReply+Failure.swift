@@ -4,7 +4,9 @@ extension AccountReply {
         guard self.state != "valid" || self.lastError != nil else { return nil }
         guard self.hasValidToken(times) else { return self.failure }
         let ends = self.expiresAt.map { " (it ends \(times.text($0)))" } ?? ""
-        let token = "its old token is still valid\(ends)"
+        // What has not ended is of no use where nobody takes it.
+        let isRefused = self.trouble?.kind == "token_refused"
+        let token = "its old token \(isRefused ? "has not ended, but an upstream refuses it" : "is still valid")\(ends)"
         guard self.state != "refreshing" else {
             return CommandFailure(.no, "account \(self.name) is not refreshed yet, and \(token); \(self.outlook)")
         }
@@ -47,19 +49,27 @@ extension AccountReply {
         case "killed":
             "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or "
                 + "--provider \(self.provider), or --all, whichever was killed) --reason TEXT lifts that; what was killed "
-                + "stays dead: import new tokens then (minted ones come by themselves)"
+                + "stays dead: \(self.configuring)import new tokens\(self.configured ? " then" : "") "
+                + "(minted ones come by themselves)"
         case "reauthorization_required" where self.lastError == "bound_elsewhere":
             "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
                 + "\(self.name) if they belong to the configured one, else import new ones"
         case "empty" where self.lastError == "tokens_killed":
-            "its tokens were killed and stay dead: sign in again, and import new ones with martlet accounts import "
-                + self.name
+            "its tokens were killed and stay dead: \(self.configuring)sign in again, and import new ones with martlet "
+                + "accounts import \(self.name)"
         case "empty" where self.lastError == "tokens_removed":
-            "its tokens were removed: sign in again, and import new ones with martlet accounts import " + self.name
-        case "empty", "reauthorization_required": "import new tokens with martlet accounts import \(self.name)"
+            "its tokens were removed: \(self.configuring)sign in again, and import new ones with martlet accounts import "
+                + self.name
+        case "empty", "reauthorization_required":
+            "\(self.configuring)import new tokens with martlet accounts import \(self.name)"
         case "unreadable": "the store's record does not open with its key; see the gateway's log"
         default: self.trouble.map { self.help($0.reason) }
         }
+    }
+
+    /// What goes before an import: the gateway takes no tokens for an account that it has only a record of.
+    private var configuring: String {
+        self.configured ? "" : "add accounts.\(self.name) to the configuration first, then "
     }
 
     /// What would help against a refresh that failed.
@@ -84,7 +94,8 @@ extension AccountReply {
         case "provider_failing":
             "the provider fails whoever asks, and is asked again by itself; the gateway's log tells how it fails"
         case "store_lost": "the token store is out of reach: martlet status and the gateway's log tell more"
-        case "no_refresh_token": "sign in again, and import the tokens with martlet accounts import \(self.name)"
+        case "no_refresh_token":
+            "\(self.configuring)sign in again, and import the tokens with martlet accounts import \(self.name)"
         default: "see the gateway's log, and try again later"
         }
     }

@@ -55,10 +55,14 @@ package struct KillReply: Decodable, Equatable, Sendable {
         package let refused: Int
         package let unsupported: Int
         package let unreachable: Int
+        /// Of those the ones that no provider is asked about any more; `nil` where a gateway of before says nothing of
+        /// it.
+        package let givenUp: Int?
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
             case inFlight = "in_flight"
+            case givenUp = "given_up"
         }
     }
 

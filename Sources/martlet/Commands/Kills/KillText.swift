@@ -86,24 +86,51 @@ package struct KillText: Sendable {
         let counts = [
             ("revoked", tokens.revoked), ("waiting to be revoked", tokens.waiting),
             ("in a refresh under way", tokens.inFlight), ("refused by the provider", tokens.refused),
-            ("with no way to revoke them", tokens.unsupported), ("provider unreachable", tokens.unreachable),
+            ("with no way to revoke them", tokens.unsupported),
+            ("provider unreachable", tokens.unreachable - (tokens.givenUp ?? 0)),
+            ("given up with the provider unreachable", tokens.givenUp ?? 0),
         ]
         return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
     }
 
     /// What comes next for tokens that were not revoked, in one line; `nil` where there are none.
     private static func outlook(_ tokens: KillReply.Tokens) -> String? {
-        var parts: [String] = []
-        if tokens.unreachable > 0 {
-            parts.append(
-                "the gateway asks an unreachable provider again, for 24 hours (martlet kills shows how that goes)"
-            )
-        }
+        var parts = self.outlookOfUnreached(tokens)
         if tokens.unsupported > 0 {
-            let some = tokens.unsupported == 1 ? "1 token lives" : "\(tokens.unsupported) tokens live"
-            parts.append("\(some) on at the provider until expiry, since nothing there revokes")
+            let some = tokens.unsupported == 1 ? "1 token" : "\(tokens.unsupported) tokens"
+            // Some may have ended by now.
+            parts.append(
+                "\(some) could not be revoked, since nothing at the provider revokes; what has not expired works "
+                    + "there until it does"
+            )
         }
         if tokens.refused > 0 { parts.append("end the grants of those refused at the provider itself") }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
+    }
+
+    /// The same for those whose provider could not be reached: it is asked again, or was for long enough.
+    private static func outlookOfUnreached(_ tokens: KillReply.Tokens) -> [String] {
+        guard tokens.unreachable > 0 else { return [] }
+        guard let givenUp = tokens.givenUp else {
+            return [
+                "an unreachable provider is asked again for 24 hours after the kill; a token that is not revoked by "
+                    + "then lives on until it ends: end its grant at the provider itself"
+            ]
+        }
+        var parts: [String] = []
+        if tokens.unreachable > givenUp {
+            parts.append(
+                "the gateway asks an unreachable provider again, for at least 24 hours "
+                    + "(martlet kills shows how that goes)"
+            )
+        }
+        if givenUp > 0 {
+            let some = givenUp == 1 ? "1 token was" : "\(givenUp) tokens were"
+            parts.append(
+                "\(some) not revoked, and an unreachable provider is not asked about that any more: end the grant "
+                    + "at the provider itself"
+            )
+        }
+        return parts
     }
 }

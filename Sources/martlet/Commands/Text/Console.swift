@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 
 /// Where the program's text goes.
-enum Console {
+package enum Console {
     /// Why the first result that could not be written was not.
     private static let loss = Mutex<WriteFailure?>(nil)
 
@@ -80,8 +80,10 @@ enum Console {
         }
     }
 
-    private struct WriteFailure: Error {
-        let number: CInt
+    /// Why text could not be written.
+    package struct WriteFailure: Error {
+        /// The system's.
+        package let number: CInt
 
         var isForWantOfReader: Bool { self.number == EPIPE }
 
@@ -91,13 +93,30 @@ enum Console {
         }
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: CInt) throws(WriteFailure) {
+    /// All of `bytes`, however long that takes the reader.
+    ///
+    /// - Throws: where nobody can take them.
+    package static func write(_ bytes: [UInt8], to descriptor: CInt) throws(WriteFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw WriteFailure(number: count < 0 ? errno : EIO) }
-            rest = rest.dropFirst(count)
+            let number = count < 0 ? errno : EIO
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if number == EAGAIN {
+                try Self.awaitRoom(at: descriptor)
+            } else if number != EINTR {
+                throw WriteFailure(number: number)
+            }
         }
+    }
+
+    /// Waits until something can be written, or what keeps it from that. Another program that has the same terminal may
+    /// have made it one that doesn't wait by itself.
+    private static func awaitRoom(at descriptor: CInt) throws(WriteFailure) {
+        var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        // After a signal, too, the next write tells how it stands.
+        guard unsafe poll(&output, 1, -1) < 0, errno != EINTR else { return }
+        throw WriteFailure(number: errno)
     }
 }
