@@ -13,8 +13,9 @@ extension RefreshEngine {
     /// - Returns: what became of each token; empty where there were none.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         let read = await self.read(account)
-        var standIn: AccountPlan?
-        if self.plan(of: account) == nil {
+        // Also where the account is taken out from now on: a removal that has begun goes through.
+        var standIn = self.plan(of: account)
+        if standIn == nil {
             switch read {
             case .success(let entry?): standIn = self.standIn(for: account, by: entry.record)
             case .success(nil): throw .notConfigured(account)
