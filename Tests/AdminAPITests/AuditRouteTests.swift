@@ -217,7 +217,8 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a refresh that the store kept from being sent is recorded as that, beside a valid token`() async throws {
+    @Test func `a refresh that the store kept from being sent is recorded as that, beside a valid token`() async throws
+    {
         try await AdminFixture.run { admin in
             // Given a valid token, and a store that takes no records of accounts any more
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)

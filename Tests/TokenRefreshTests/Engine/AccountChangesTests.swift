@@ -215,7 +215,8 @@ import TokenStorage
             return [unsent, unwritten, done].map { $0?.refreshError }
         }
         // And when nobody may wait
-        let crowded: AccountStatus? = try await self.house.withReplica(self.provider, limits: RefreshLimits(waiters: 0)) { replica in
+        let crowded: AccountStatus? = try await self.house.withReplica(self.provider, limits: RefreshLimits(waiters: 0))
+        { replica in
             await replica.engine.refreshNow(alice)
         }
 
