@@ -217,6 +217,69 @@ internal import TokenStorage
         }
     }
 
+    @Test func `a refresh that the store kept from being sent is recorded as that, beside a valid token`() async throws
+    {
+        try await AdminFixture.run { admin in
+            // Given a valid token, and a store that takes no records of accounts any more
+            try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
+            admin.store.refuseWrites(under: .accounts)
+
+            // When it is refreshed
+            let refreshed = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+
+            // Then nothing was sent, and the store is to blame
+            #expect(refreshed.status == 200)
+            #expect(admin.provider.redeemed.isEmpty)
+            let last = try #require(try await Self.page(admin).audit.last)
+            #expect(last.outcome == "store_lost")
+            #expect(last.detail == "valid, store_lost")
+        }
+    }
+
+    @Test func `a refresh that is one too many is recorded as failed, and by what`() async throws {
+        try await AdminFixture.run { admin in
+            // Given an account that was refreshed as often as it may be
+            try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
+            for number in 1...5 {
+                admin.provider.answer(
+                    with: .success(
+                        TokenGrant(
+                            accessToken: Secret("canary-\(number)"),
+                            refreshToken: nil,
+                            lifetime: .seconds(3_600)
+                        )
+                    )
+                )
+                try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+            }
+
+            // When it is refreshed once more
+            try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+
+            // Then the others are done, and that one is not
+            let ends = try await Self.page(admin).audit.filter { $0.action == "refresh" && $0.outcome != nil }
+            #expect(ends.map(\.outcome) == ["done", "done", "done", "done", "done", "refresh_failed"])
+            #expect(ends.last?.detail == "valid, refresh_limit")
+            #expect(admin.provider.redeemed.count == 5)
+        }
+    }
+
+    @Test func `a refresh that has not ended in time is recorded as pending`() async throws {
+        try await AdminFixture.run(longestWait: .milliseconds(100)) { admin in
+            // Given a provider that does not answer
+            try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
+            admin.provider.hold(at: Gate())
+
+            // When the refresh is waited for no longer
+            try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
+
+            // Then it is neither done nor failed
+            let last = try #require(try await Self.page(admin).audit.last)
+            #expect(last.action == "refresh")
+            #expect(last.outcome == "pending")
+        }
+    }
+
     @Test func `a token that was pasted where a name belongs is not recorded`() async throws {
         try await AdminFixture.run { admin in
             let requests: [(HTTPMethod, String, String?)] = [

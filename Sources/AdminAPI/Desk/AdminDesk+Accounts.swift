@@ -105,17 +105,11 @@ extension AccountStatus {
     /// What a refresh that an operator asked for has come to, as the audit log has it: `done`, or why not by the code
     /// that callers would be told.
     fileprivate var refreshOutcome: String {
-        let code: PassError.Code
-        switch self.state {
-        case .valid where self.lastError == nil: return "done"
-        case .refreshing: return "pending"
-        case .killed: code = .killed
-        case .unreadable: code = .accountUnreadable
-        case .reauthorizationRequired: code = .reauthorizationRequired
-        case .empty: code = .accountEmpty
-        case .backingOff, .valid, .expired:
-            code = self.trouble?.kind == .clientRefused ? .providerConfig : .refreshFailed
+        switch (self.refreshError, self.state) {
+        case (nil, _): "done"
+        // It is waited for no longer, and goes on.
+        case (.refreshFailed?, .refreshing): "pending"
+        case (let code?, _): code.rawValue
         }
-        return code.rawValue
     }
 }

@@ -27,6 +27,8 @@ package struct AccountStatus: Equatable, Sendable {
     package let lastRefreshAt: WallTime?
     /// One word, of the provider's or ours; `nil` after a success.
     package internal(set) var lastError: String?
+    /// What callers would be told of the refresh that this is shown after; `nil` where it brought tokens, or there was none.
+    package internal(set) var refreshError: PassError.Code?
     /// What is wrong beside what ``state`` says.
     package let trouble: AccountTrouble?
     /// What was granted, where the provider said.

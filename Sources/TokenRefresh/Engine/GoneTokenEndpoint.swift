@@ -3,7 +3,7 @@ internal import ProviderClient
 internal import TokenModel
 internal import TokenStorage
 
-/// Stands for a provider, or a client, that no account of the configuration has any more: nothing is sent there.
+/// Stands for a provider, or a client, that the configuration does not have any more: nothing is sent there.
 struct GoneTokenEndpoint: TokenEndpoint {
     let binding: EndpointBinding
     let timeout = Duration.zero

@@ -56,11 +56,19 @@ extension RefreshEngine {
     /// Refreshes now, also a valid token and also during a backoff, but neither a dead grant nor more often than an
     /// account may be. Comes back when that was tried, or after the longest wait.
     ///
-    /// - Returns: the account after it, whatever came of it; `nil` for one that is not in the configuration.
+    /// - Returns: the account after it, with the error that came of it; `nil` for one that is not in the configuration.
     package func refreshNow(_ account: AccountID) async -> AccountStatus? {
         guard self.plan(of: account) != nil else { return nil }
         let result = await self.wait(for: account, .refresh)
+        // Who waits is served by a token that is still valid, whatever came of the refresh.
+        let failure = self.state.withLock { $0.desks[account]?.lastError }
+        let code: PassError.Code? =
+            switch result {
+            case .failure(let error): error.code
+            case .success: failure?.code
+            }
         var status = await self.status(of: account)
+        status?.refreshError = code
         if case .failure(let error) = result, status?.lastError == nil,
             status?.state == .valid || status?.state == .refreshing
         {

@@ -13,8 +13,9 @@ extension RefreshEngine {
     /// - Returns: what became of each token; empty where there were none.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         let read = await self.read(account)
-        var standIn: AccountPlan?
-        if self.plan(of: account) == nil {
+        // Also where the account is taken out from now on: a removal that has begun goes through.
+        var standIn = self.plan(of: account)
+        if standIn == nil {
             switch read {
             case .success(let entry?): standIn = self.standIn(for: account, by: entry.record)
             case .success(nil): throw .notConfigured(account)
@@ -42,7 +43,7 @@ extension RefreshEngine {
             guard tokens != nil || dead != nil else { return nil }
             if let tokens, revoked.insert(record.mark).inserted {
                 outcomes += await self.revoke(tokens, of: record, plan)
-                // Whoever knows the provider yet, or again, finds them written down.
+                // Nobody was asked. Who knows the provider again within a day finds them written down.
                 if plan.endpoint is GoneTokenEndpoint { await self.kills.takeAway(record, of: account) }
             }
             // They stay dead, also where the provider can't revoke them.
@@ -67,14 +68,14 @@ extension RefreshEngine {
         return outcomes
     }
 
-    /// Goes by another account of the same client, where there is one.
+    /// Goes by another account of the same client, where there is one, else by the provider without any.
     private func standIn(for account: AccountID, by record: AccountRecord) -> AccountPlan {
         let binding = record.binding
         let alike = self.state.withLock { $0.plans.values.first { $0.binding == binding } }
         return AccountPlan(
             account: account,
             provider: binding.provider,
-            endpoint: alike?.endpoint ?? GoneTokenEndpoint(binding)
+            endpoint: alike?.endpoint ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
         )
     }
 

@@ -1,4 +1,5 @@
 package import Logging
+package import ProviderClient
 internal import Synchronization
 package import TokenModel
 package import TokenStorage
@@ -58,6 +59,7 @@ package final class RefreshEngine: Sendable {
     let jobs: AsyncStream<Job>
     let newJobs: AsyncStream<Job>.Continuation
     let random: @Sendable () -> Double
+    let endpoint: @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)?
     /// Wakes the scheduler before its time.
     let bell = Bell()
 
@@ -68,6 +70,8 @@ package final class RefreshEngine: Sendable {
     ///   - witness: knows which other boots have ended; without one their claims are waited out.
     ///   - journal: keeps successes that the store does not take; without one they are kept in hand alone.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
+    ///   - endpoint: where tokens made for somebody are revoked whose account is gone; `nil` where the configuration knows no
+    ///     such provider either.
     ///   - onEvent: told of what operators should hear of. It hands over and returns.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
@@ -81,6 +85,7 @@ package final class RefreshEngine: Sendable {
         timepiece: Timepiece = .system,
         logger: Logger,
         random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        endpoint: @escaping @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil },
         onEvent: @escaping @Sendable (RefreshEvent) -> Void = { _ in },
         onPass: @escaping @Sendable (PassEvent) -> Void
     ) {
@@ -92,6 +97,7 @@ package final class RefreshEngine: Sendable {
         self.timepiece = timepiece
         self.logger = logger
         self.random = random
+        self.endpoint = endpoint
         self.relay = EventRelay(onPass)
         self.onEvent = onEvent
         let plans = Self.byAccount(plans)

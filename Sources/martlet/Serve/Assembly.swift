@@ -145,6 +145,7 @@ enum Assembly {
             journal: settings.store.isDurable ? register : nil,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
+            endpoint: { current.current.endpoint(of: $0) },
             onEvent: { event in
                 metrics.events.add(event.kind.rawValue)
                 webhook.post(event)

@@ -32,16 +32,26 @@ struct AdminFixture: Sendable {
 
     /// Runs `body` beside an admin API with the accounts `alice` and `bob` of the provider `acme`.
     ///
-    /// - Parameter minting: the account whose tokens are minted.
+    /// - Parameters:
+    ///   - minting: the account whose tokens are minted.
+    ///   - longestWait: how long a refresh is waited for.
     static func run(
         tokens: AdminTokens? = AdminTokens([Secret(adminToken)]),
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
         clock: any Clock<Duration> = ContinuousClock(),
         minting: String? = nil,
+        longestWait: Duration = .seconds(15),
         timepiece: Timepiece = .system,
         _ body: @Sendable (AdminFixture) async throws -> Void
     ) async throws {
-        let fixture = try await Self.start(try #require(tokens), limits, clock, minting: minting, timepiece: timepiece)
+        let fixture = try await Self.start(
+            try #require(tokens),
+            limits,
+            clock,
+            minting: minting,
+            longestWait: longestWait,
+            timepiece: timepiece
+        )
         try await withThrowingTaskGroup(of: Void.self) { services in
             services.addTask { await fixture.engine.run() }
             services.addTask { await fixture.kills.run() }
@@ -77,6 +87,7 @@ struct AdminFixture: Sendable {
         _ limits: AdminLimits,
         _ clock: any Clock<Duration>,
         minting: String?,
+        longestWait: Duration,
         timepiece: Timepiece
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
@@ -103,9 +114,14 @@ struct AdminFixture: Sendable {
             fence: fence,
             endpoint: { _ in provider }
         )
-        let engine = RefreshEngine(plans: plans, vault: vault, kills: kills, boot: .random(), logger: logs.logger) {
-            _ in
-        }
+        let engine = RefreshEngine(
+            plans: plans,
+            vault: vault,
+            kills: kills,
+            boot: .random(),
+            limits: RefreshLimits(longestWait: longestWait),
+            logger: logs.logger
+        ) { _ in }
         fence.connect(to: engine)
         try await kills.start()
         let audit = AuditTrail(records, boot: .random(), replica: "a", logger: logs.logger)

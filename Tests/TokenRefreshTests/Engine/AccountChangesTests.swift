@@ -201,6 +201,30 @@ import TokenStorage
         }
     }
 
+    @Test func `an explicit refresh says what callers would be told, also beside a valid token`() async throws {
+        // Given a valid token
+        try await self.house.put(.valid())
+        let refreshed: [PassError.Code?] = try await self.house.withReplica(self.provider) { replica in
+            // When the provider is out of reach, the store takes no write, and nothing is wrong
+            self.provider.answer(.notSent(.connectFailed))
+            let unsent = await replica.engine.refreshNow(alice)
+            self.house.store.become(.full)
+            let unwritten = await replica.engine.refreshNow(alice)
+            self.house.store.become(.none)
+            let done = await replica.engine.refreshNow(alice)
+            return [unsent, unwritten, done].map { $0?.refreshError }
+        }
+        // And when nobody may wait
+        let crowded: AccountStatus? = try await self.house.withReplica(self.provider, limits: RefreshLimits(waiters: 0))
+        { replica in
+            await replica.engine.refreshNow(alice)
+        }
+
+        // Then each says why
+        #expect(refreshed == [.refreshFailed, .storeLost, nil])
+        #expect(crowded?.refreshError == .overloaded)
+    }
+
     @Test func `a refresh that is one too many says that it was held back here`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in

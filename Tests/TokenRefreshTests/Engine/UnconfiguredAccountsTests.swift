@@ -44,6 +44,27 @@ import TokenStorage
         }
     }
 
+    @Test func `given a provider without any account, its tokens are removed, and revoked at once`() async throws {
+        // Given a provider that the configuration still has
+        let quiet = ScriptedTokenEndpoint()
+        var house = self.house
+        house.endpoint = { $0.provider == ProviderID("quiet") ? quiet : nil }
+        try await house.put(.valid().with { $0.binding.provider = ProviderID("quiet") }, for: self.old)
+        try await house.withReplica(self.endpoint) { replica in
+            // When its last account's tokens are removed
+            let outcomes = try await replica.engine.forget(self.old)
+
+            // Then it was asked, and nothing is left for later
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+            #expect(quiet.revoked == ["rt-0", "at-0"])
+            #expect(self.endpoint.revoked.isEmpty)
+            #expect(self.house.kills.takenAway.isEmpty)
+            let removed = try await self.house.record(of: self.old)
+            #expect(removed?.binding.provider == ProviderID("quiet"))
+            #expect(removed?.tokens == nil)
+        }
+    }
+
     @Test func `given a provider that is gone too, its tokens are removed, and revoked if it is back`() async throws {
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
         try await self.house.put(record, for: self.old)

@@ -1,3 +1,4 @@
+import ProviderClient
 import Synchronization
 import TestKit
 import Testing
@@ -15,6 +16,8 @@ struct House: Sendable {
     /// What its replicas know of boots that have ended, and where they keep what the store does not take.
     var witness: (any BootWitness)?
     var journal: (any SuccessJournal)?
+    /// The providers of the configuration that have no account.
+    var endpoint: @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil }
     /// What operators were told by all replicas.
     let told = ToldEvents()
 
@@ -77,6 +80,7 @@ struct House: Sendable {
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             random: { 1 },
+            endpoint: self.endpoint,
             onEvent: { told.append($0) },
             onPass: { events.append($0) }
         )

@@ -112,14 +112,14 @@ extension AccountReply {
 }
 
 extension RemovalReply {
-    /// What it comes to that the provider did not revoke what it was asked to; `nil` where all went well.
+    /// What it comes to that the provider did not revoke what it was asked to, or is gone; `nil` where all went well.
     package var failure: CommandFailure? {
         let alive = self.tokens.filter(\.mayLiveOn)
         guard !alive.isEmpty else { return nil }
         let tokens = alive.map { "\($0.kind) token \($0.outcome)" }.joined(separator: ", ")
         return CommandFailure(
             .no,
-            "the tokens of \(self.account.name) are forgotten, but not all revoked (\(tokens)): end the grant at the "
+            "the tokens of \(self.account.name) are removed, but not all revoked (\(tokens)): end the grant at the "
                 + "provider itself"
         )
     }

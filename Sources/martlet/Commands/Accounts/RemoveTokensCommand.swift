@@ -7,8 +7,10 @@ struct RemoveTokensCommand: AsyncParsableCommand {
         commandName: "remove",
         abstract: "Revoke an account's tokens at the provider and forget them.",
         discussion: """
-            The tokens are forgotten whatever the provider does; exits with 1 when it was asked and did not revoke one. This \
-            is no kill: other tokens may be imported at once, and nothing has to be revived. Those that were removed stay dead.
+            The tokens are removed whatever the provider does; exits with 1 when it was asked and did not revoke one, or when \
+            the configuration does not have it any more. Nobody is asked then, and the gateway keeps the tokens sealed for a \
+            day, to revoke them if the provider comes back. This is no kill: other tokens may be imported at once, and nothing \
+            has to be revived. Those that were removed stay dead.
 
             Example:
               martlet accounts remove alice

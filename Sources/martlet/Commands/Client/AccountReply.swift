@@ -53,7 +53,7 @@ package struct RemovalReply: Decodable, Equatable, Sendable {
 /// A token that the gateway does not hold any more.
 package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     package let kind: String
-    /// What the provider did: `revoked`, `refused`, `unsupported` or `unreachable`.
+    /// What the provider did: `revoked`, `refused`, `unsupported` or `unreachable`, also where it is gone and was not asked.
     package let outcome: String
     package let reason: String?
     package let endsAt: String?
@@ -63,6 +63,6 @@ package struct RemovedTokenReply: Decodable, Equatable, Sendable {
         case endsAt = "ends_at"
     }
 
-    /// Whether the provider was asked to revoke it and did not, so that it may live on.
+    /// Whether the provider was to revoke it and did not, so that it may live on.
     package var mayLiveOn: Bool { self.outcome == "refused" || self.outcome == "unreachable" }
 }
