@@ -237,8 +237,9 @@ internal import TokenStorage
     }
 
     @Test func `a refresh that is one too many is recorded as failed, and by what`() async throws {
-        try await AdminFixture.run { admin in
-            // Given an account that was refreshed as often as it may be
+        let clock = ManualClock()
+        try await AdminFixture.run(refreshing: Timepiece(ages: clock, wall: { clock.wall })) { admin in
+            // Given an account that was refreshed as often as it may be, at one time
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             for number in 1...5 {
                 admin.provider.answer(

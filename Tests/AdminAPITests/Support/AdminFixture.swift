@@ -35,6 +35,7 @@ struct AdminFixture: Sendable {
     /// - Parameters:
     ///   - minting: the account whose tokens are minted.
     ///   - longestWait: how long a refresh is waited for.
+    ///   - refreshing: the time that refreshes go by.
     static func run(
         tokens: AdminTokens? = AdminTokens([Secret(adminToken)]),
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
@@ -42,6 +43,7 @@ struct AdminFixture: Sendable {
         minting: String? = nil,
         longestWait: Duration = .seconds(15),
         timepiece: Timepiece = .system,
+        refreshing: Timepiece = .system,
         _ body: @Sendable (AdminFixture) async throws -> Void
     ) async throws {
         let fixture = try await Self.start(
@@ -50,7 +52,8 @@ struct AdminFixture: Sendable {
             clock,
             minting: minting,
             longestWait: longestWait,
-            timepiece: timepiece
+            timepiece: timepiece,
+            refreshing: refreshing
         )
         try await withThrowingTaskGroup(of: Void.self) { services in
             services.addTask { await fixture.engine.run() }
@@ -88,7 +91,8 @@ struct AdminFixture: Sendable {
         _ clock: any Clock<Duration>,
         minting: String?,
         longestWait: Duration,
-        timepiece: Timepiece
+        timepiece: Timepiece,
+        refreshing: Timepiece
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
         let store = WatchedStore()
@@ -120,6 +124,7 @@ struct AdminFixture: Sendable {
             kills: kills,
             boot: .random(),
             limits: RefreshLimits(longestWait: longestWait),
+            timepiece: refreshing,
             logger: logs.logger
         ) { _ in }
         fence.connect(to: engine)

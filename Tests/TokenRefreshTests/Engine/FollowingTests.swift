@@ -15,7 +15,8 @@ import TokenStorage
         _ account: AccountID = alice,
         at endpoint: ScriptedTokenEndpoint? = nil,
         of provider: ProviderID = acme,
-        grant: AccountGrant = .refreshToken
+        grant: AccountGrant = .refreshToken,
+        scopes: [String] = []
     ) -> AccountPlan {
         let endpoint = endpoint ?? self.provider
         return AccountPlan(
@@ -23,7 +24,8 @@ import TokenStorage
             provider: provider,
             grant: grant,
             endpoint: endpoint,
-            endpointID: ObjectIdentifier(endpoint)
+            endpointID: ObjectIdentifier(endpoint),
+            scopes: scopes
         )
     }
 
@@ -191,6 +193,46 @@ import TokenStorage
             }
             #expect(repaired.spent == ["rt-0"])
             #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `a refused client is not tried by a reload that changes nothing of how it is asked`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.put(.valid(), for: self.bob)
+        self.provider.answerAll(with: .config(.code("invalid_client")))
+        let repaired = ScriptedTokenEndpoint()
+        let plans = [self.plan(), self.plan(self.bob)]
+        try await self.house.withReplica(plans, of: [self.provider, repaired]) { replica in
+            // Given two accounts whose client is refused
+            _ = await replica.engine.refreshNow(self.bob)
+            _ = await replica.engine.refreshNow(alice)
+            let spent = self.provider.spent
+
+            // When a reload puts that right for one of them
+            self.follow(replica, self.plan(), self.plan(self.bob, at: repaired))
+
+            // Then the provider is asked for that one; what had become due for both was begun at once
+            try await eventually("the client to be taken again") { repaired.spent == ["rt-0"] }
+            try await eventually("all tries to end") {
+                await replica.engine.statuses().allSatisfy { $0.state != .refreshing }
+            }
+            #expect(self.provider.spent == spent)
+        }
+    }
+
+    @Test func `scopes that were refused are put right by a reload, though nobody needs a token`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.accountConfig(.code("invalid_scope")))
+        try await self.house.withReplica([self.plan(scopes: ["raed"])], of: [self.provider]) { replica in
+            let refused = await replica.engine.refreshNow(alice)
+            #expect(refused?.trouble?.kind == .clientRefused)
+
+            self.follow(replica, self.plan(scopes: ["read"]))
+
+            try await eventually("the scopes to be taken") {
+                await replica.engine.status(of: alice)?.generation == Generation(2)
+            }
+            #expect(self.provider.spent == ["rt-0", "rt-0"])
         }
     }
 
