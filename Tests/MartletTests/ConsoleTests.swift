@@ -62,6 +62,30 @@ internal import martlet
         close(reader)
     }
 
+    @Test func `what goes with the results is not waited for: a reader that doesn't read holds up no command`()
+        async throws
+    {
+        // Given a full output that doesn't wait by itself
+        let pipe = try StuckPipe("errors", in: self.directory)
+        let output = try pipe.openForWriting()
+        let flags = fcntl(output, F_GETFL)
+        try #require(fcntl(output, F_SETFL, flags | O_NONBLOCK) == 0)
+
+        // When something is said there, then that returns
+        let returns = Tally()
+        Thread.detachNewThread {
+            Console.tell("left out\n", on: output)
+            returns.add()
+        }
+        try await eventually("what is said to return") { returns.count == 1 }
+
+        // And it is left out, but not what comes when there is room
+        #expect(!pipe.read().contains("left out"))
+        Console.tell("there is room\n", on: output)
+        #expect(pipe.read() == "there is room\n")
+        close(output)
+    }
+
     @Test func `an output that is none is a failure, and not waited for`() throws {
         // Given the end of a pipe that is read from
         let (reader, writer) = try self.impatientPipe()
