@@ -198,7 +198,7 @@ let package = Package(
         ),
         .testTarget(
             name: "MartletTests",
-            dependencies: ["martlet", "Audit", "Settings", "TokenModel", "TokenStorage"],
+            dependencies: ["martlet", "Audit", "Settings", "TestKit", "TokenModel", "TokenStorage"],
             swiftSettings: settings
         ),
         tests(

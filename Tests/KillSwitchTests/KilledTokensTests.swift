@@ -93,7 +93,7 @@ import TokenStorage
             // When a day has gone by
             self.house.clock.jumpWall(by: .seconds(25 * 3_600))
 
-            // Then it is asked no more, and the report counts each token once
+            // Then the report counts each token once
             try await eventually("both tokens to be given up") {
                 try await one.kills.report(on: report.id).tokens.givenUp == 2
             }
@@ -101,6 +101,16 @@ import TokenStorage
             #expect(tokens.unreachable == 2 && tokens.total == 2)
             let revocations = try await one.kills.revocations(of: report.id)
             #expect(revocations.allSatisfy { $0.token == nil })
+
+            // And the provider is asked no more, though several sweeps go by
+            try await eventually("nothing to be left to be done") {
+                try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty
+            }
+            let asked = self.house.provider.asked.count
+            let later = self.house.clock.now.advanced(by: .seconds(180))
+            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            #expect(self.house.provider.asked.count == asked)
+            #expect(try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty)
         }
     }
 

@@ -57,6 +57,20 @@ import Testing
         #expect(!outbox.isLarge)
     }
 
+    @Test func `what went ahead is forgotten with each flush, also with one that has nothing behind it`() {
+        var outbox = Outbox()
+        var spare = SpareBuffers()
+        let piece = ByteBuffer(repeating: 0x78, count: 5 << 10)
+        // More rounds than it would take to be large.
+        for _ in 0..<8 {
+            #expect(outbox.put(piece) == nil)
+            #expect(outbox.put(ByteBuffer()) == piece)
+
+            #expect(outbox.take(&spare) == nil)
+            #expect(!outbox.isLarge)
+        }
+    }
+
     @Test func `what was given up does not go out`() {
         var outbox = Outbox()
         var spare = SpareBuffers()

@@ -233,7 +233,16 @@ const UNKEPT = {
   unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it.",
 };
 
-const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable"];
+const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable", "given_up"];
+
+/// Where the API's word alone would not tell one part from the other.
+const PART_WORDS = { unreachable: "provider unreachable", given_up: "given up with the provider unreachable" };
+
+/// How many tokens are in a part: the API counts those given up as unreachable, too.
+function countOf(tokens, part) {
+  const givenUp = tokens.given_up ?? 0;
+  return part === "unreachable" ? tokens.unreachable - givenUp : part === "given_up" ? givenUp : tokens[part];
+}
 
 // MARK: Putting things on the page
 
@@ -425,9 +434,10 @@ function fillKill(card, { kill, holds }) {
     countTo(slot(line, "until"), one.until, "its lease ends in ", "its lease is over any moment");
   });
   list(slot(card, "strip"), PARTS, "part", part => part, (bar, part) => {
+    const count = countOf(kill.tokens, part);
     bar.className = `part-${part}`;
-    bar.style.flexGrow = kill.tokens[part];
-    bar.hidden = !kill.tokens[part];
+    bar.style.flexGrow = count;
+    bar.hidden = !count;
   });
   fillTally(card, kill);
 }
@@ -435,9 +445,10 @@ function fillKill(card, { kill, holds }) {
 function fillTally(parent, kill) {
   put(slot(parent, "total"), `Tokens at their providers: ${kill.tokens.total} in all`);
   list(slot(parent, "tally"), PARTS, "tally", part => part, (cell, part) => {
-    cell.className = `part-${part} ${kill.tokens[part] ? "" : "zero"}`;
-    put(slot(cell, "word"), spoken(part));
-    put(slot(cell, "count"), String(kill.tokens[part]));
+    const count = countOf(kill.tokens, part);
+    cell.className = `part-${part} ${count ? "" : "zero"}`;
+    put(slot(cell, "word"), PART_WORDS[part] ?? spoken(part));
+    put(slot(cell, "count"), String(count));
   });
 }
 

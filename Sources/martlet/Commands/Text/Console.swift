@@ -46,24 +46,29 @@ package enum Console {
     static func offer(_ line: String) {
         var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&output, 1, 0) == 1, output.revents == Int16(POLLOUT) else { return }
-        Self.announce(line)
+        _ = try? Self.write(Array("\(PlainText.line(line))\n".utf8), to: STDOUT_FILENO, waiting: false)
     }
 
     /// A failure or a warning: one line to standard error.
     static func complain(_ message: String) {
-        let line = PlainText.line(message)
-        // Nobody could be told about a failure here.
-        _ = try? Self.write(Array("martlet: \(line)\n".utf8), to: STDERR_FILENO)
+        Self.tell("martlet: \(PlainText.line(message))\n", on: STDERR_FILENO)
     }
 
     /// A fault of a file, which names itself: one line to standard error.
     static func report(_ fault: String) {
-        _ = try? Self.write(Array("\(PlainText.line(fault))\n".utf8), to: STDERR_FILENO)
+        Self.tell("\(PlainText.line(fault))\n", on: STDERR_FILENO)
     }
 
     /// A question on standard error, without the end of a line.
     static func ask(_ question: String) {
-        _ = try? Self.write(Array(question.utf8), to: STDERR_FILENO)
+        Self.tell(question, on: STDERR_FILENO)
+    }
+
+    /// What goes with the results, to standard error. What finds no room there is left out: a command must not go on for
+    /// ever because nobody reads how far it is.
+    package static func tell(_ text: String, on output: CInt) {
+        // Nobody could be told about a failure here.
+        _ = try? Self.write(Array(text.utf8), to: output, waiting: false)
     }
 
     /// Text as it is, to standard output, unbuffered.
@@ -95,15 +100,16 @@ package enum Console {
 
     /// All of `bytes`, however long that takes the reader.
     ///
+    /// - Parameter waiting: for room, where the descriptor doesn't wait by itself; otherwise what has none is lost.
     /// - Throws: where nobody can take them.
-    package static func write(_ bytes: [UInt8], to descriptor: CInt) throws(WriteFailure) {
+    package static func write(_ bytes: [UInt8], to descriptor: CInt, waiting: Bool = true) throws(WriteFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             let number = count < 0 ? errno : EIO
             if count > 0 {
                 rest = rest.dropFirst(count)
-            } else if number == EAGAIN {
+            } else if number == EAGAIN, waiting {
                 try Self.awaitRoom(at: descriptor)
             } else if number != EINTR {
                 throw WriteFailure(number: number)
