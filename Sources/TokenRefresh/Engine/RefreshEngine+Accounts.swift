@@ -109,7 +109,7 @@ extension RefreshEngine {
                 guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
                     throw .takenToken(account, by: epochs.takings(on: old, of: account, at: plan.provider))
                 }
-                await self.kills.takeAway(old, of: account)
+                await self.takeAwayIfPossible(old, of: account)
             }
             let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
             return AccountRecord(
@@ -182,7 +182,7 @@ extension RefreshEngine {
     ) async throws(AccountChangeError) {
         let epochs = try await self.epochs(for: account)
         guard epochs.verdict(on: record, of: account, at: plan.provider) != .live else { return }
-        await self.kills.takeAway(record, of: account)
+        await self.takeAwayIfPossible(record, of: account)
         let rewrite = try await self.rewrite(account, isDone: { adopted, _ in adopted.tokens == nil }) { entry, _ in
             guard var adopted = entry?.record, adopted.mark == record.mark, adopted.tokens != nil else { return nil }
             adopted.rememberKilled()

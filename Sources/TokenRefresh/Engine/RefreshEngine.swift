@@ -70,8 +70,8 @@ package final class RefreshEngine: Sendable {
     ///   - witness: knows which other boots have ended; without one their claims are waited out.
     ///   - journal: keeps successes that the store does not take; without one they are kept in hand alone.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
-    ///   - endpoint: where tokens made for somebody are revoked whose account is gone; `nil` where the configuration knows no
-    ///     such provider either.
+    ///   - endpoint: where tokens made for somebody are revoked whom no account names any more; `nil` where the configuration
+    ///     knows no such provider either.
     ///   - onEvent: told of what operators should hear of. It hands over and returns.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
