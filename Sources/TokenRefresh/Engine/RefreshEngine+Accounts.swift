@@ -60,18 +60,11 @@ extension RefreshEngine {
     package func refreshNow(_ account: AccountID) async -> AccountStatus? {
         guard self.plan(of: account) != nil else { return nil }
         let result = await self.wait(for: account, .refresh)
-        // Who waits is served by a token that is still valid, whatever came of the refresh.
-        let failure = self.state.withLock { $0.desks[account]?.lastError }
-        let code: PassError.Code? =
-            switch result {
-            case .failure(let error): error.code
-            case .success: failure?.code
-            }
         var status = await self.status(of: account)
-        status?.refreshError = code
-        if case .failure(let error) = result, status?.lastError == nil,
-            status?.state == .valid || status?.state == .refreshing
-        {
+        guard case .failure(let error) = result else { return status }
+        status?.refreshError = error.code
+        status?.isRefreshUnderWay = error.isUnderWay
+        if status?.lastError == nil, status?.state == .valid || status?.state == .refreshing {
             // Nothing has come of it, such as while the engine stops: that the old token is valid, or a refresh about to
             // end, must not look like a success.
             status?.lastError = error.word

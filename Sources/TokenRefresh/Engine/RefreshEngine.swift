@@ -172,7 +172,7 @@ package final class RefreshEngine: Sendable {
                 if waiter != nil { state.waiters -= 1 }
                 return waiter
             }
-            waiter?.resume(returning: .failure(.waitCancelled(account)))
+            waiter?.resume(returning: .failure(.waitCancelled(account, isUnderWay: true)))
         }
     }
 
@@ -180,7 +180,7 @@ package final class RefreshEngine: Sendable {
         let now = self.timepiece.now.boot
         let (answer, plan): (Desk.Answer, AccountPlan?) = self.state.withLock { state in
             // The task is marked before its handler runs: whichever comes first here, the waiter is found.
-            if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account))), nil) }
+            if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account, isUnderWay: false))), nil) }
             guard let plan = state.plans[account] else {
                 return (.now(waiter, .failure(.notConfigured(account))), nil)
             }
