@@ -9,16 +9,9 @@ extension KillSwitch {
     package func lookForKilledTokens() { self.ringForSweep.yield() }
 
     /// Has the tokens of a record revoked that is about to be written over, if they are dead.
-    package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async {
-        do throws(StoreError) {
-            try await self.revoker.takeAway(record, of: account, self.epochs)
-            self.ringForRevocation.yield()
-        } catch {
-            self.logger.warning(
-                "killed tokens could not be written down to be revoked, and are written over",
-                metadata: ["account.name": "\(account)", "error.code": "\(error.code.rawValue)"]
-            )
-        }
+    package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
+        try await self.revoker.takeAway(record, of: account, self.epochs)
+        self.ringForRevocation.yield()
     }
 
     /// Takes killed tokens out of records, and ended replicas out of the list: at the start, at once after a kill, and

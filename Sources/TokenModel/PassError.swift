@@ -40,6 +40,8 @@ package struct PassError: Error, Sendable {
     package let wasEmptied: Bool
     /// What kept the refresh from being sent, where that was the gateway itself.
     package let restraint: Restraint?
+    /// Only the wait is over: the refresh that was waited for goes on.
+    package let isUnderWay: Bool
 
     package init(
         _ code: Code,
@@ -47,7 +49,8 @@ package struct PassError: Error, Sendable {
         retryAfter: Duration? = nil,
         isBoundElsewhere: Bool = false,
         wasEmptied: Bool = false,
-        restraint: Restraint? = nil
+        restraint: Restraint? = nil,
+        isUnderWay: Bool = false
     ) {
         self.code = code
         self.message = message
@@ -55,6 +58,7 @@ package struct PassError: Error, Sendable {
         self.isBoundElsewhere = isBoundElsewhere
         self.wasEmptied = wasEmptied
         self.restraint = restraint
+        self.isUnderWay = isUnderWay
     }
 }
 

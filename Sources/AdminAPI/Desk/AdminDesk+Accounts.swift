@@ -102,14 +102,10 @@ extension AdminDesk {
 }
 
 extension AccountStatus {
-    /// What a refresh that an operator asked for has come to, as the audit log has it: `done`, or why not by the code
-    /// that callers would be told.
+    /// What a refresh that an operator asked for has come to, as the audit log has it: `done`, `pending` where it goes on,
+    /// or why not by the code that callers would be told.
     fileprivate var refreshOutcome: String {
-        switch (self.refreshError, self.state) {
-        case (nil, _): "done"
-        // It is waited for no longer, and goes on.
-        case (.refreshFailed?, .refreshing): "pending"
-        case (let code?, _): code.rawValue
-        }
+        guard let code = self.refreshError else { return "done" }
+        return self.isRefreshUnderWay ? "pending" : code.rawValue
     }
 }

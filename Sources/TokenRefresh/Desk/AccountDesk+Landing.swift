@@ -128,8 +128,11 @@ extension AccountDesk {
         wasForced: Bool,
         now: BootInstant
     ) -> Result<Pass, PassError>? {
-        let isTried = wasForced || result != .settled
-        if waiting.wish == .refresh, !isTried { return nil }
+        if waiting.wish == .refresh {
+            // Whether there is a valid token all the same is not what was asked.
+            if case .failed(let error) = result { return .failure(error) }
+            if !wasForced, result == .settled { return nil }
+        }
         let wish = waiting.wish == .refresh ? .pass(refused: nil) : waiting.wish
         switch (self.standing(for: wish, now: now), result) {
         case (.usable(let pass), _): return .success(self.hand(pass, to: waiting, now))

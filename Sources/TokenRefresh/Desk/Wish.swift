@@ -4,7 +4,7 @@ package import TokenModel
 package enum Wish: Hashable, Sendable {
     /// A pass; `refused` is the generation that an upstream answered 401 to.
     case pass(refused: Generation?)
-    /// That a refresh was tried.
+    /// That a refresh was tried. What is told of one that failed is its error, also beside a valid token.
     case refresh
 }
 

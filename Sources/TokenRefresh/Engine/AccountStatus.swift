@@ -29,6 +29,8 @@ package struct AccountStatus: Equatable, Sendable {
     package internal(set) var lastError: String?
     /// What callers would be told of the refresh that this is shown after; `nil` where it brought tokens, or there was none.
     package internal(set) var refreshError: PassError.Code?
+    /// Whether that refresh is waited for no longer, and goes on.
+    package internal(set) var isRefreshUnderWay = false
     /// What is wrong beside what ``state`` says.
     package let trouble: AccountTrouble?
     /// What was granted, where the provider said.

@@ -60,18 +60,11 @@ extension RefreshEngine {
     package func refreshNow(_ account: AccountID) async -> AccountStatus? {
         guard self.plan(of: account) != nil else { return nil }
         let result = await self.wait(for: account, .refresh)
-        // Who waits is served by a token that is still valid, whatever came of the refresh.
-        let failure = self.state.withLock { $0.desks[account]?.lastError }
-        let code: PassError.Code? =
-            switch result {
-            case .failure(let error): error.code
-            case .success: failure?.code
-            }
         var status = await self.status(of: account)
-        status?.refreshError = code
-        if case .failure(let error) = result, status?.lastError == nil,
-            status?.state == .valid || status?.state == .refreshing
-        {
+        guard case .failure(let error) = result else { return status }
+        status?.refreshError = error.code
+        status?.isRefreshUnderWay = error.isUnderWay
+        if status?.lastError == nil, status?.state == .valid || status?.state == .refreshing {
             // Nothing has come of it, such as while the engine stops: that the old token is valid, or a refresh about to
             // end, must not look like a success.
             status?.lastError = error.word
@@ -109,7 +102,7 @@ extension RefreshEngine {
                 guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
                     throw .takenToken(account, by: epochs.takings(on: old, of: account, at: plan.provider))
                 }
-                await self.kills.takeAway(old, of: account)
+                await self.takeAwayIfPossible(old, of: account)
             }
             let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
             return AccountRecord(
@@ -182,7 +175,7 @@ extension RefreshEngine {
     ) async throws(AccountChangeError) {
         let epochs = try await self.epochs(for: account)
         guard epochs.verdict(on: record, of: account, at: plan.provider) != .live else { return }
-        await self.kills.takeAway(record, of: account)
+        await self.takeAwayIfPossible(record, of: account)
         let rewrite = try await self.rewrite(account, isDone: { adopted, _ in adopted.tokens == nil }) { entry, _ in
             guard var adopted = entry?.record, adopted.mark == record.mark, adopted.tokens != nil else { return nil }
             adopted.rememberKilled()

@@ -51,7 +51,7 @@ extension RefreshEngine {
                     continue
                 }
                 if let old = flight.sight?.entry?.record, old.grant != record.grant {
-                    await self.kills.takeAway(old, of: account)
+                    await self.takeAwayIfPossible(old, of: account)
                 }
                 let sentAt = self.timepiece.now.boot
                 let result = await self.write(record, for: account, expecting: expecting)

@@ -36,15 +36,16 @@ extension RefreshEngine {
         var outcomes: [ForgottenToken] = []
         // Of earlier rounds too, between which and the write a refresh's commit has come.
         var dead: AccountRecord?
-        let rewrite = try await self.rewrite(account, standIn: standIn) { entry, plan in
+        let rewrite = try await self.rewrite(account, standIn: standIn) { entry, plan throws(AccountChangeError) in
             guard let record = entry?.record else { return nil }
             let isSwept = record.tokens == nil && record.mark == before?.mark
             let tokens = isSwept ? before?.tokens : record.tokens
             guard tokens != nil || dead != nil else { return nil }
             if let tokens, revoked.insert(record.mark).inserted {
-                outcomes += await self.revoke(tokens, of: record, plan)
-                // Nobody was asked. Who knows the provider again within a day finds them written down.
-                if plan.endpoint is GoneTokenEndpoint { await self.kills.takeAway(record, of: account) }
+                let round = await self.revoke(tokens, of: record, plan)
+                outcomes += round
+                // They may live on: the provider is asked again for a day, also when it is back in the configuration.
+                if round.contains(where: \.isUnreachable) { try await self.writeDown(record, of: account) }
             }
             // They stay dead, also where the provider can't revoke them.
             var removed = dead ?? record
@@ -68,29 +69,44 @@ extension RefreshEngine {
         return outcomes
     }
 
-    /// Goes by another account of the same client, where there is one, else by the provider without any.
     private func standIn(for account: AccountID, by record: AccountRecord) -> AccountPlan {
-        let binding = record.binding
+        AccountPlan(account: account, provider: record.binding.provider, endpoint: self.revoker(of: record.binding))
+    }
+
+    /// Goes by another account of the same client, where there is one, else by the provider without any.
+    private func revoker(of binding: AccountRecord.Binding) -> any TokenEndpoint {
         let alike = self.state.withLock { $0.plans.values.first { $0.binding == binding } }
-        return AccountPlan(
-            account: account,
-            provider: binding.provider,
-            endpoint: alike?.endpoint ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
-        )
+        return alike?.endpoint ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
+    }
+
+    /// Where that fails the tokens stay in the account's record, and are dead there.
+    private func writeDown(_ record: AccountRecord, of account: AccountID) async throws(AccountChangeError) {
+        do throws(StoreError) {
+            try await self.kills.takeAway(record, of: account)
+        } catch {
+            throw AccountChangeError(account, error)
+        }
     }
 
     private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
-        let isOurs = record.binding == plan.binding
+        // What was made for another than the configuration names now goes to that one, and to nobody else.
+        let endpoint = record.binding == plan.binding ? plan.endpoint : self.revoker(of: record.binding)
         var outcomes: [ForgottenToken] = []
         if let refreshToken = tokens.refreshToken {
             let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
-            let verdict = isOurs ? await plan.endpoint.revoke(refreshToken, kind: .refreshToken) : .unsupported
+            let verdict = await endpoint.revoke(refreshToken, kind: .refreshToken)
             outcomes.append(ForgottenToken(kind: .refreshToken, verdict: verdict, endsAt: endsAt))
         }
         if let accessToken = tokens.accessToken {
-            let verdict = isOurs ? await plan.endpoint.revoke(accessToken, kind: .accessToken) : .unsupported
+            let verdict = await endpoint.revoke(accessToken, kind: .accessToken)
             outcomes.append(ForgottenToken(kind: .accessToken, verdict: verdict, endsAt: tokens.expiresAt))
         }
         return outcomes
+    }
+}
+
+extension ForgottenToken {
+    fileprivate var isUnreachable: Bool {
+        if case .unreachable = self.verdict { true } else { false }
     }
 }

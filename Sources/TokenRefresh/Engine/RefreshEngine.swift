@@ -70,8 +70,8 @@ package final class RefreshEngine: Sendable {
     ///   - witness: knows which other boots have ended; without one their claims are waited out.
     ///   - journal: keeps successes that the store does not take; without one they are kept in hand alone.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
-    ///   - endpoint: where tokens made for somebody are revoked whose account is gone; `nil` where the configuration knows no
-    ///     such provider either.
+    ///   - endpoint: where tokens made for somebody are revoked whom no account names any more; `nil` where the configuration
+    ///     knows no such provider either.
     ///   - onEvent: told of what operators should hear of. It hands over and returns.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
@@ -172,7 +172,7 @@ package final class RefreshEngine: Sendable {
                 if waiter != nil { state.waiters -= 1 }
                 return waiter
             }
-            waiter?.resume(returning: .failure(.waitCancelled(account)))
+            waiter?.resume(returning: .failure(.waitCancelled(account, isUnderWay: true)))
         }
     }
 
@@ -180,7 +180,7 @@ package final class RefreshEngine: Sendable {
         let now = self.timepiece.now.boot
         let (answer, plan): (Desk.Answer, AccountPlan?) = self.state.withLock { state in
             // The task is marked before its handler runs: whichever comes first here, the waiter is found.
-            if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account))), nil) }
+            if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account, isUnderWay: false))), nil) }
             guard let plan = state.plans[account] else {
                 return (.now(waiter, .failure(.notConfigured(account))), nil)
             }

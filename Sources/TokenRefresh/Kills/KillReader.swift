@@ -11,8 +11,10 @@ package protocol KillReader: Sendable {
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
     /// Has the tokens of a record revoked that is about to be written over, or that never got a place, if they were
-    /// killed: nobody would find them afterwards.
-    func takeAway(_ record: AccountRecord, of account: AccountID) async
+    /// killed: nobody would find them afterwards. Harmless where that was done before.
+    ///
+    /// - Throws: where they can't be written down for that.
+    func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError)
 
     /// Tokens were stored that were dead by then: they are to be revoked.
     func storedDead()

@@ -11,8 +11,8 @@ extension KillSwitch: KillReader {
         }
     }
 
-    package func takeAway(_ record: AccountRecord, of account: AccountID) async {
-        await self.takeAway(tokensOf: record, account)
+    package func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
+        try await self.takeAway(tokensOf: record, account)
     }
 
     package func storedDead() { self.lookForKilledTokens() }

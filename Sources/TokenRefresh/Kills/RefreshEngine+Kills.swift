@@ -70,14 +70,26 @@ extension RefreshEngine {
 }
 
 extension RefreshEngine {
+    /// Has the tokens of a record revoked, if they were killed, that gives way in any case.
+    func takeAwayIfPossible(_ record: AccountRecord, of account: AccountID) async {
+        do throws(StoreError) {
+            try await self.kills.takeAway(record, of: account)
+        } catch {
+            self.logger.warning(
+                "killed tokens could not be written down to be revoked, and are written over",
+                metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
+            )
+        }
+    }
+
     /// What an import has replaced is dropped and not revoked; what a kill or a removal covers is.
     private func revokeIfDead(_ dropped: AccountRecord, _ outcome: FlightOutcome, _ plan: AccountPlan) async {
         do throws(StoreError) {
             _ = try await self.kills.read()
-            return await self.kills.takeAway(dropped, of: plan.account)
+            return await self.takeAwayIfPossible(dropped, of: plan.account)
         } catch {
             // At the end of the process the log is read no more. What is dead by the kills that are known stays dead.
-            await self.kills.takeAway(dropped, of: plan.account)
+            await self.takeAwayIfPossible(dropped, of: plan.account)
             // Nobody can say whether it was killed since; it was, or was removed, where nothing took its place.
             guard outcome.sight?.entry?.record.tokens == nil else { return }
         }

@@ -158,12 +158,18 @@ extension PassError {
         PassError(
             .refreshFailed,
             "account \(account): its refresh has not ended within \(longest.components.seconds) s",
-            retryAfter: .seconds(1)
+            retryAfter: .seconds(1),
+            isUnderWay: true
         )
     }
 
-    static func waitCancelled(_ account: AccountID) -> PassError {
-        PassError(.refreshFailed, "account \(account): the wait for its refresh was cancelled")
+    /// - Parameter isUnderWay: whether it waited by then.
+    static func waitCancelled(_ account: AccountID, isUnderWay: Bool) -> PassError {
+        PassError(
+            .refreshFailed,
+            "account \(account): the wait for its refresh was cancelled",
+            isUnderWay: isUnderWay
+        )
     }
 
     static func tooManyWaiters(_ limit: Int) -> PassError {

@@ -142,6 +142,45 @@ import TokenStorage
             let outcomes = try await replica.engine.forget(alice)
             #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
             #expect(try await self.house.record()?.tokens == nil)
+            // It is asked again.
+            #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
+        }
+    }
+
+    @Test func `tokens of an account that moved to another provider are revoked where they were made`() async throws {
+        // Given tokens of a provider that the configuration still has, and an account that it names another for
+        let moved = ScriptedTokenEndpoint()
+        var house = self.house
+        house.endpoint = { $0.provider == ProviderID("moved") ? moved : nil }
+        try await house.put(.valid().with { $0.binding.provider = ProviderID("moved") })
+        try await house.withReplica(self.provider) { replica in
+            // When they are removed
+            let outcomes = try await replica.engine.forget(alice)
+
+            // Then who made them is asked, and nobody else
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+            #expect(moved.revoked == ["rt-0", "at-0"])
+            #expect(self.provider.revoked.isEmpty)
+            #expect(self.house.kills.takenAway.isEmpty)
+            let removed = try await self.house.record()
+            #expect(removed?.tokens == nil)
+        }
+    }
+
+    @Test func `tokens of a provider that is gone are written down to be revoked when it is back`() async throws {
+        // Given an account that was moved to another provider, and that one taken out
+        let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
+        try await self.house.put(record)
+        try await self.house.withReplica(self.provider) { replica in
+            // When its tokens are removed
+            let outcomes = try await replica.engine.forget(alice)
+
+            // Then nobody could be asked, and they are kept for that
+            #expect(outcomes.map(\.verdict) == [.unreachable(.noKnownReason), .unreachable(.noKnownReason)])
+            #expect(self.provider.revoked.isEmpty)
+            #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
+            let removed = try await self.house.record()
+            #expect(removed?.tokens == nil)
         }
     }
 

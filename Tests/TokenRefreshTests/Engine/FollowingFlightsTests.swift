@@ -140,6 +140,27 @@ import TokenStorage
         }
     }
 
+    @Test func `an operator hears of a refresh that failed although its account was taken out by then`() async throws {
+        // Given a valid token, and a refresh whose answer the provider keeps
+        try await self.house.put(.valid())
+        self.before.answer(.config(.code("invalid_client")))
+        self.before.hold()
+        try await self.withReplica { replica in
+            async let status = replica.engine.refreshNow(alice)
+            try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
+
+            // When the account is taken out before the answer comes
+            self.follow(replica)
+            self.before.release()
+
+            // Then the operator is told of that answer
+            let refreshed = await status
+            #expect(refreshed?.refreshError == .providerConfig)
+            #expect(refreshed?.isRefreshUnderWay == false)
+            #expect(refreshed?.isConfigured == false)
+        }
+    }
+
     @Test func `a mended provider is not held for what the client of before was told`() async throws {
         try await self.house.put(.expired())
         self.before.answer(.config(.code("invalid_client")))

@@ -65,6 +65,48 @@ import TokenStorage
         }
     }
 
+    @Test func `given a provider that is away, an account's removed tokens are written down to be revoked`()
+        async throws
+    {
+        // Given a provider without any account, out of reach
+        let quiet = ScriptedTokenEndpoint()
+        quiet.answerRevocations(.unreachable(.connectFailed))
+        var house = self.house
+        house.endpoint = { $0.provider == ProviderID("quiet") ? quiet : nil }
+        let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("quiet") }
+        try await house.put(record, for: self.old)
+        try await house.withReplica(self.endpoint) { replica in
+            // When its last account's tokens are removed
+            let outcomes = try await replica.engine.forget(self.old)
+
+            // Then it was asked, and is to be asked again
+            #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
+            #expect(quiet.revoked == ["rt-0", "at-0"])
+            #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
+            let removed = try await self.house.record(of: self.old)
+            #expect(removed != nil)
+            #expect(removed?.tokens == nil)
+        }
+    }
+
+    @Test func `tokens that were not revoked, and can't be written down for that, stay in the record`() async throws {
+        // Given a provider that is gone, and a store that takes no revocation
+        let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
+        try await self.house.put(record, for: self.old)
+        self.house.kills.takeNothing()
+        try await self.house.withReplica(self.endpoint) { replica in
+            // When the account's tokens are removed
+            let error = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.forget(self.old)
+            }
+
+            // Then that fails before they are lost
+            #expect(error?.code == .storeLost)
+            let kept = try await self.house.record(of: self.old)
+            #expect(kept?.tokens == record.tokens)
+        }
+    }
+
     @Test func `given a provider that is gone too, its tokens are removed, and revoked if it is back`() async throws {
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
         try await self.house.put(record, for: self.old)

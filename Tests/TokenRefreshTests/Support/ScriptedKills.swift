@@ -11,6 +11,7 @@ final class ScriptedKills: KillReader {
         var reads = 0
         var changed: [AccountID] = []
         var takenAway: [AccountRecord] = []
+        var takesNothing = false
         var storedDead = 0
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
         var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
@@ -49,6 +50,9 @@ final class ScriptedKills: KillReader {
         self.state.withLock { $0.afterNextRead = change }
     }
 
+    /// Writes nothing down any more that is to be revoked.
+    func takeNothing() { self.state.withLock { $0.takesNothing = true } }
+
     func becomeAway() { self.state.withLock { $0.isAway = true } }
 
     func read() async throws(StoreError) -> KillEpochs {
@@ -70,11 +74,14 @@ final class ScriptedKills: KillReader {
         }
     }
 
-    func takeAway(_ record: AccountRecord, of account: AccountID) async {
-        self.state.withLock { state in
+    func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
+        let isTaken = self.state.withLock { state in
+            guard !state.takesNothing else { return false }
             let verdict = state.epochs.verdict(on: record, of: account, at: record.binding.provider)
             if verdict != .live, record.tokens != nil { state.takenAway.append(record) }
+            return true
         }
+        if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
     }
 
     func storedDead() { self.state.withLock { $0.storedDead += 1 } }

@@ -8,9 +8,9 @@ struct RemoveTokensCommand: AsyncParsableCommand {
         abstract: "Revoke an account's tokens at the provider and forget them.",
         discussion: """
             The tokens are removed whatever the provider does; exits with 1 when it was asked and did not revoke one, or when \
-            the configuration does not have it any more. Nobody is asked then, and the gateway keeps the tokens sealed for a \
-            day, to revoke them if the provider comes back. This is no kill: other tokens may be imported at once, and nothing \
-            has to be revived. Those that were removed stay dead.
+            the configuration does not have it any more. Who is asked is the provider that they were made by. Where it can't be \
+            reached, or is not configured, the gateway keeps the tokens sealed for a day, to revoke them when it is back. This \
+            is no kill: other tokens may be imported at once, and nothing has to be revived. Those that were removed stay dead.
 
             Example:
               martlet accounts remove alice

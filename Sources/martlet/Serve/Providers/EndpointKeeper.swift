@@ -1,5 +1,7 @@
+internal import OAuth
 internal import ProviderClient
 internal import Synchronization
+internal import TokenModel
 
 /// Lets go of providers' connections when nobody needs them any more: at the end, or when the configuration was read again
 /// and the last refresh has ended that had begun before.
@@ -46,4 +48,26 @@ final class SharedTokenEndpoint: Sendable {
     }
 
     deinit { self.keeper.release(self.endpoint) }
+}
+
+/// Whoever asks holds it, so that a reload in the meantime leaves the connections.
+extension SharedTokenEndpoint: TokenEndpoint {
+    var binding: EndpointBinding { self.endpoint.binding }
+    var timeout: Duration { self.endpoint.timeout }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        await self.endpoint.redeem(refreshToken, scopes: scopes, mayStillSend: mayStillSend)
+    }
+
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        await self.endpoint.mint(scopes: scopes, mayStillSend: mayStillSend)
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        await self.endpoint.revoke(token, kind: kind)
+    }
 }

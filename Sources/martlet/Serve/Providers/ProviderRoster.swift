@@ -53,9 +53,10 @@ struct ProviderRoster: Sendable {
             .filter { self.entries[$0]?.endpoint !== old.entries[$0]?.endpoint }
     }
 
-    /// Where tokens that were made for somebody are revoked; `nil` where they would go to somebody else.
+    /// Where tokens that were made for somebody are revoked; `nil` where they would go to somebody else. Its connections
+    /// stay for as long as it is held.
     func endpoint(of binding: AccountRecord.Binding) -> (any TokenEndpoint)? {
-        guard let endpoint = self.entries[binding.provider]?.endpoint.endpoint,
+        guard let endpoint = self.entries[binding.provider]?.endpoint,
             endpoint.binding.tokenEndpointOrigin == binding.tokenEndpointOrigin,
             endpoint.binding.clientID == binding.clientID
         else { return nil }
