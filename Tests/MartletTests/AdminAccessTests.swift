@@ -121,6 +121,7 @@ internal import martlet
 
     @Test(arguments: [
         "", "127.0.0.1:8081", "ftp://127.0.0.1", "http://", "http://h/v1", "http://h/?q", "http://u:p@h", "http://h#f",
+        "http://h:0", "http://h:65536", "http://h:99999999999999999999", "http://h:", "http://[::1]:99999",
     ])
     func `an address that is none is refused`(address: String) {
         let failure = #expect(throws: CommandFailure.self) {

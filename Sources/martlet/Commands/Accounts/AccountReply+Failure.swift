@@ -117,10 +117,12 @@ extension RemovalReply {
         let alive = self.tokens.filter(\.mayLiveOn)
         guard !alive.isEmpty else { return nil }
         let tokens = alive.map { "\($0.kind) token \($0.outcome)" }.joined(separator: ", ")
+        let isAskedAgain = alive.contains { $0.outcome == "unreachable" }
+        let hope = isAskedAgain ? "what was unreachable is asked again for a day; " : ""
         return CommandFailure(
             .no,
-            "the tokens of \(self.account.name) are removed, but not all revoked (\(tokens)): end the grant at the "
-                + "provider itself"
+            "the tokens of \(self.account.name) are removed, but not all revoked (\(tokens)): \(hope)to be sure, end "
+                + "the grant at the provider itself"
         )
     }
 }

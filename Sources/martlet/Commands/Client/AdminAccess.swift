@@ -101,7 +101,21 @@ package struct AdminAccess: Sendable {
             scheme == "http" || scheme == "https", url.path().isEmpty || url.path() == "/",
             url.query() == nil, url.fragment() == nil, url.user() == nil, url.password() == nil
         else { throw failure }
+        // A port that is none would be left out, and the token go to the scheme's own.
+        guard Self.hasSoundPort(address) else {
+            throw CommandFailure(.usage, "--admin: what is behind the last colon is no port from 1 to 65535")
+        }
         return address.hasSuffix("/") ? String(address.dropLast()) : address
+    }
+
+    /// Whether the address of a URL without a path has no port, or one there can be.
+    private static func hasSoundPort(_ address: String) -> Bool {
+        let authority = address.drop { $0 != "/" }.drop { $0 == "/" }.prefix { $0 != "/" }
+        // Colons within brackets are an IPv6 address's.
+        let tail = authority.lastIndex(of: "]").map { authority[$0...] } ?? authority
+        guard let colon = tail.lastIndex(of: ":") else { return true }
+        let port = tail[tail.index(after: colon)...]
+        return port.allSatisfy { $0.isASCII && $0.isNumber } && UInt16(port).map { $0 > 0 } ?? false
     }
 
     /// The file that a gateway makes at its first start.
