@@ -24,13 +24,7 @@ extension RefreshEngine {
         }
         // What the sweep may take away in the meantime is answered for here too.
         let before = try? read.get()?.record
-        // First for all replicas: each stops using the tokens when it hears of this.
-        do throws(StoreError) {
-            try await self.kills.changed(account, grant: nil)
-        } catch {
-            throw AccountChangeError(account, error)
-        }
-        let epochs = try await self.epochs(for: account)
+        var epochs = try await self.tellOfRemoval(of: account)
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
@@ -41,6 +35,12 @@ extension RefreshEngine {
             let isSwept = record.tokens == nil && record.mark == before?.mark
             let tokens = isSwept ? before?.tokens : record.tokens
             guard tokens != nil || dead != nil else { return nil }
+            if record.tokens != nil,
+                epochs.verdict(on: record, of: account, at: record.binding.provider) == .live
+            {
+                // Stored since that was said, such as a mint's: it goes as the others do, at all replicas.
+                epochs = try await self.tellOfRemoval(of: account)
+            }
             if let tokens, revoked.insert(record.mark).inserted {
                 let round = await self.revoke(tokens, of: record, plan)
                 outcomes += round
@@ -67,6 +67,18 @@ extension RefreshEngine {
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
         }
         return outcomes
+    }
+
+    /// First for all replicas: each stops using the tokens that are there by now when it hears of this.
+    ///
+    /// - Returns: by what they are dead.
+    private func tellOfRemoval(of account: AccountID) async throws(AccountChangeError) -> KillEpochs {
+        do throws(StoreError) {
+            try await self.kills.changed(account, grant: nil)
+        } catch {
+            throw AccountChangeError(account, error)
+        }
+        return try await self.epochs(for: account)
     }
 
     private func standIn(for account: AccountID, by record: AccountRecord) -> AccountPlan {

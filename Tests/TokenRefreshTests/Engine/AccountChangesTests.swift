@@ -204,6 +204,34 @@ import TokenStorage
         }
     }
 
+    @Test func `what is stored after a removal was told, while the provider is away, is written down as well`()
+        async throws
+    {
+        // Given a provider that revokes nothing just now
+        try await self.house.put(.valid())
+        self.provider.answerRevocations(.unreachable(.connectFailed))
+        let (house, provider) = (self.house, self.provider)
+        try await self.house.withReplica(self.provider) { replica in
+            provider.whileRevoking {
+                // And new tokens, which nothing says are dead
+                guard provider.revoked.isEmpty else { return }
+                let next = AccountRecord.valid(grant: GrantID("later")).with {
+                    $0.tokens = .sample(1)
+                    $0.stamp = house.kills.change { _ in }.last
+                }
+                try? await house.put(next)
+            }
+
+            // When the tokens are removed
+            _ = try await replica.engine.forget(alice)
+
+            // Then all replicas are told of these too, and both sets are kept to be revoked
+            #expect(house.kills.changed == [alice, alice])
+            #expect(house.kills.takenAway.map { $0.tokens?.refreshToken } == [Secret("rt-0"), Secret("rt-1")])
+            #expect(try await house.record()?.tokens == nil)
+        }
+    }
+
     @Test func `tokens that a flight brings for a forgotten account are revoked`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
