@@ -62,14 +62,15 @@ internal import martlet
         close(reader)
     }
 
-    @Test func `what goes with the results is not waited for: a reader that doesn't read holds up no command`()
-        async throws
-    {
-        // Given a full output that doesn't wait by itself
+    @Test(arguments: [true, false])
+    func `what goes with the results is not waited for: a reader that doesn't read holds up no command`(
+        waitsByItself: Bool
+    ) async throws {
+        // Given a full output
         let pipe = try StuckPipe("errors", in: self.directory)
         let output = try pipe.openForWriting()
-        let flags = fcntl(output, F_GETFL)
-        try #require(fcntl(output, F_SETFL, flags | O_NONBLOCK) == 0)
+        let flags = fcntl(output, F_GETFL) & ~O_NONBLOCK
+        try #require(fcntl(output, F_SETFL, waitsByItself ? flags : flags | O_NONBLOCK) == 0)
 
         // When something is said there, then that returns
         let returns = Tally()

@@ -1,3 +1,4 @@
+import HTTPWire
 import NIOCore
 import Proxy
 import Synchronization
@@ -5,7 +6,7 @@ import TestKit
 import Testing
 import TokenModel
 
-/// A kill that comes between a head's being written and its being handed to the kernel.
+/// A kill that comes between a head's being written and the kernel's having all of it.
 @Suite struct UnflushedFencingTests {
     private func setup(_ speaksTLS: Bool) throws -> Rig.Setup {
         guard speaksTLS else { return Rig.Setup() }
@@ -45,6 +46,38 @@ import TokenModel
             #expect(body.contains("urn:martlet:error:killed"))
             #expect(try await upstream.ending() == .reset)
             #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    /// Longer than what the kernel takes for an upstream that does not read.
+    private static let longField = String(repeating: "f", count: 2 << 20)
+
+    @Test(arguments: KillStreams.allCases, [false, true])
+    func `I3_ a head that the kernel has only in part goes no further`(
+        streams: KillStreams,
+        speaksTLS: Bool
+    ) async throws {
+        var setup = try self.setup(speaksTLS)
+        setup.isNarrow = true
+        setup.limits = { $0.headLimits = HeadLimits(head: 4 << 20, field: 4 << 20, fields: 100, target: 8 << 10) }
+        try await withRig(setup) { rig in
+            // Given a head of which the upstream takes the first bytes
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nLong: \(Self.longField)\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            #expect(String(buffer: try await upstream.bytes(15)) == "GET / HTTP/1.1\r")
+
+            // When the kill comes
+            let fenced = await rig.server.fence(.kill(streams: streams))
+
+            // Then the rest stays here, and the caller is told
+            #expect(fenced == FencedExchanges(closed: 1))
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(body.contains("urn:martlet:error:killed"))
+            let (rest, ending) = try await upstream.rest()
+            #expect(rest.readableBytes < Self.longField.utf8.count)
+            #expect(ending == .reset)
         }
     }
 

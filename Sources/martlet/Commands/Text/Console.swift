@@ -44,8 +44,6 @@ package enum Console {
 
     /// The same where it can't be waited for: left out when nobody takes it at once.
     static func offer(_ line: String) {
-        var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
-        guard unsafe poll(&output, 1, 0) == 1, output.revents == Int16(POLLOUT) else { return }
         _ = try? Self.write(Array("\(PlainText.line(line))\n".utf8), to: STDOUT_FILENO, waiting: false)
     }
 
@@ -100,12 +98,15 @@ package enum Console {
 
     /// All of `bytes`, however long that takes the reader.
     ///
-    /// - Parameter waiting: for room, where the descriptor doesn't wait by itself; otherwise what has none is lost.
+    /// - Parameter waiting: for room; otherwise what has none is lost, also where the descriptor waits by itself.
     /// - Throws: where nobody can take them.
     package static func write(_ bytes: [UInt8], to descriptor: CInt, waiting: Bool = true) throws(WriteFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if !waiting, !Self.hasRoom(at: descriptor) { throw WriteFailure(number: EAGAIN) }
+            // Where there is any room, this much does not wait.
+            let piece = waiting ? rest : rest.prefix(Int(PIPE_BUF))
+            let count = unsafe piece.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             let number = count < 0 ? errno : EIO
             if count > 0 {
                 rest = rest.dropFirst(count)
@@ -115,6 +116,12 @@ package enum Console {
                 throw WriteFailure(number: number)
             }
         }
+    }
+
+    /// Whether something can be written at once, or fails at once.
+    private static func hasRoom(at descriptor: CInt) -> Bool {
+        var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return unsafe poll(&output, 1, 0) == 1
     }
 
     /// Waits until something can be written, or what keeps it from that. Another program that has the same terminal may
