@@ -121,10 +121,11 @@ import Testing
         let served = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
 
         // Then both say the same of it
-        let message = "\(directory.path(of: "admin.token"))\(fault)"
+        let message = "/admin.token\(fault)"
         #expect(checked.exitCode == 78)
         #expect(checked.output.isEmpty)
-        #expect(checked.errors.hasPrefix("martlet.yaml: \(message)"), "\(checked.errors)")
+        #expect(checked.errors.hasPrefix("martlet.yaml: \(directory.path)/"), "\(checked.errors)")
+        #expect(checked.errors.contains(message), "\(checked.errors)")
         #expect(checked.errors.split(separator: "\n").count == 1)
         #expect(served.exitCode == 78)
         #expect(served.errors.contains(message), "\(served.errors)")
