@@ -55,6 +55,9 @@ struct Martlet: AsyncParsableCommand {
     private static func obey() async throws {
         do {
             var command = try await self.asyncParseAsRoot()
+            if let complaint = MeantCommand.complaint(aboutNoneOf: type(of: command)) {
+                throw CommandFailure(.usage, complaint)
+            }
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

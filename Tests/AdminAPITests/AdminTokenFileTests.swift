@@ -103,6 +103,26 @@ internal import TokenModel
         #expect(throws: AdminTokenError(.inaccessible, "")) { try notAFile.open() }
     }
 
+    @Test(
+        arguments: [
+            ("brief\n", 0o600, .guessable), ("two words of a line\n", 0o600, .malformed), ("", 0o600, .malformed),
+            ("first-0123456789\n", 0o644, .exposed),
+        ] as [(String, Int, AdminTokenError.Code)]
+    )
+    func `a check refuses what a start would`(text: String, mode: Int, code: AdminTokenError.Code) throws {
+        let directory = try TemporaryDirectory()
+        let file = AdminTokenFile(path: try Self.file(text, mode: mode, in: directory))
+        #expect(throws: AdminTokenError(code, "")) { try file.check() }
+        #expect(throws: AdminTokenError(code, "")) { try file.open() }
+    }
+
+    @Test func `a check makes nothing`() throws {
+        let directory = try TemporaryDirectory()
+        try AdminTokenFile(path: directory.path(of: "admin.token")).check()
+        try AdminTokenFile(path: directory.path(of: "none/admin.token")).check()
+        #expect(try directory.contents() == [])
+    }
+
     private static func file(_ text: String, mode: Int, in directory: TemporaryDirectory) throws -> String {
         let path = directory.path(of: "admin.token")
         #expect(FileManager.default.createFile(atPath: path, contents: Data(text.utf8)))

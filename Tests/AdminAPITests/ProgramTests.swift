@@ -345,6 +345,22 @@ internal import TokenStorage
         #expect(outcome.complaint == "martlet: \(complaint)\n")
     }
 
+    @Test(
+        arguments: [
+            ([], "serve, check, accounts, "), (["accounts"], "list, show, import, refresh, remove or adopt; "),
+            (["callers"], "new; "), (["store"], "verify or rekey; "),
+        ] as [([String], String)]
+    )
+    func `a command that only has others is none by itself`(arguments: [String], choice: String) async throws {
+        let outcome = try await Program().run(arguments)
+        let typed = (["martlet"] + arguments).joined(separator: " ")
+        #expect(outcome.status == 64)
+        #expect(outcome.output == "")
+        #expect(outcome.complaint.hasPrefix("martlet: \(typed) takes a command: \(choice)"))
+        #expect(outcome.complaint.hasSuffix("; see \(typed) --help\n"))
+        #expect(outcome.complaint.split(separator: "\n").count == 1)
+    }
+
     @Test(arguments: [
         [], ["accounts"], ["accounts", "list"], ["accounts", "show"], ["accounts", "import"], ["accounts", "refresh"],
         ["accounts", "remove"], ["status"], ["health"], ["check"], ["kill"], ["revive"],

@@ -87,4 +87,74 @@ import Testing
         #expect(outcome.exitCode == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("shows the certificate in \(directory.path(of: "cert.pem"))"))
     }
+
+    /// Without a fault of its own.
+    private static let plain = """
+        state_dir: state
+        listeners: [{ address: 127.0.0.1:0 }]
+        providers:
+          mock: { issuer: "https://127.0.0.1:9", client_id: me, client_auth: none }
+        accounts:
+          alice: { provider: mock }
+        routes:
+          - { name: acme, match: { path: /acme/ }, upstream: "https://127.0.0.1:9/", account: alice }
+        """
+
+    @Test(arguments: [
+        ("brief\n", 0o600, ":1: an admin token has at least 16 characters"),
+        ("two words of a line\n", 0o600, ":1: the line is no admin token"), ("", 0o600, " holds no admin token"),
+        ("long-enough-to-be-a-token\n", 0o644, " can be read or written by others (mode 0644)"),
+    ])
+    func `an admin token file that serve refuses is a fault, and left as it is`(
+        text: String,
+        mode: Int,
+        fault: String
+    ) async throws {
+        // Given an admin token file that opens no gateway
+        let directory = try TemporaryDirectory()
+        let configuration = Self.plain.replacing("state_dir: state", with: "state_dir: .")
+        try directory.write(Array(text.utf8), to: "admin.token")
+        try directory.setMode(mode, of: "admin.token")
+
+        // When the configuration is checked, and served
+        let checked = try await self.check(configuration, in: directory)
+        let served = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+
+        // Then both say the same of it
+        let message = "/admin.token\(fault)"
+        #expect(checked.exitCode == 78)
+        #expect(checked.output.isEmpty)
+        #expect(checked.errors.hasPrefix("martlet.yaml: \(directory.path)/"), "\(checked.errors)")
+        #expect(checked.errors.contains(message), "\(checked.errors)")
+        #expect(checked.errors.split(separator: "\n").count == 1)
+        #expect(served.exitCode == 78)
+        #expect(served.errors.contains(message), "\(served.errors)")
+        #expect(directory.bytes(of: "admin.token") == Array(text.utf8))
+        #expect(try directory.mode(of: "admin.token") == mode)
+    }
+
+    @Test func `what a start would make is no fault, and is not made`() async throws {
+        // Given a configuration whose gateway has not been started yet
+        let directory = try TemporaryDirectory()
+
+        // When it is checked
+        let outcome = try await self.check(Self.plain, in: directory)
+
+        // Then nothing is wrong, and nothing is there that was not
+        #expect(outcome.exitCode == 0, "\(outcome.errors)")
+        #expect(try !directory.contents().contains("state"))
+    }
+
+    @Test func `a state_dir that is a file is a fault`() async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write([], to: "state")
+
+        let outcome = try await self.check(Self.plain, in: directory)
+
+        #expect(outcome.exitCode == 78)
+        #expect(outcome.output.isEmpty)
+        let path = directory.path(of: "state")
+        #expect(outcome.errors.hasPrefix("martlet.yaml: state_dir \(path) is not a directory"), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
 }

@@ -78,7 +78,7 @@ internal import martlet
                 "state":"\(state)","last_error":\(lastError)}
                 """
             let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
-            return try #require(account.remedy)
+            return try #require(account.remedy())
         }
 
         // When it is said what helps
@@ -136,7 +136,15 @@ internal import martlet
         ("client_refused", "provider_config", "valid", "valid, client refused", "check client_id, client_secret"),
         ("refresh_failing", "provider_failing", "valid", "valid, refresh failing", "is asked again by itself"),
         ("refresh_failing", "no_refresh_token", "valid", "valid, refresh failing", "martlet accounts import alice"),
-        ("refresh_failing", "throttled", "backing_off", "backing_off", "the provider asks to wait"),
+        ("refresh_failing", "throttled", "backing_off", "backing_off, token valid", "the provider asks to wait"),
+        (
+            "client_refused", "config.invalid_client", "backing_off", "backing_off, token valid, client refused",
+            "check client_id, client_secret"
+        ),
+        (
+            "token_refused", "config.invalid_client", "backing_off", "backing_off, token refused",
+            "check client_id, client_secret"
+        ),
         ("of_tomorrow", "why", "valid", "valid, of tomorrow", "see the gateway's log"),
     ])
     func `what is wrong beside a state is shown with what helps`(
@@ -198,6 +206,40 @@ internal import martlet
         #expect(failure.message.hasPrefix("account alice is not valid: killed\(reason); martlet kills shows"))
         let lift = "martlet revive --account alice (or --provider acme, or --all, whichever was killed) --reason TEXT"
         #expect(failure.message.contains("\(lift) lifts that"))
+    }
+
+    @Test(arguments: [
+        (#"{"all":true}"#, "martlet revive --all --reason TEXT lifts that; "),
+        (#"{"provider":"other"},{"provider":"acme"}"#, "martlet revive --provider acme --reason TEXT lifts that; "),
+        (
+            #"{"account":"bob"},{"account":"alice"},{"all":true}"#,
+            "martlet revive --account alice --reason TEXT and martlet revive --all --reason TEXT lift that; "
+        ),
+    ])
+    func `where it is known what was killed, exactly that is to be revived`(killed: String, lift: String) throws {
+        // Given a killed account, and all that is killed
+        let answer =
+            #"{"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"killed"}"#
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        let kills = try AdminReply(httpStatus: 200, body: Array("[\(killed)]".utf8)).read([ScopeReply].self)
+            .filter { $0.holds(account) }
+
+        // When it is shown, or was to be refreshed
+        let details = self.text.details(account, kills: kills)
+        let failure = try #require(account.failureAfterRefresh(self.times, kills: kills))
+
+        // Then what lifts the kills that hold it is named, and nothing else
+        #expect(details.contains { $0.hasPrefix("what helps    martlet kills shows why it is killed; \(lift)") })
+        #expect(failure.message.contains("is not valid: killed; martlet kills shows why it is killed; \(lift)"))
+    }
+
+    @Test func `a token that has ended is not valid while its refresh is put off`() throws {
+        let answer = """
+            {"configured":true,"expires_at":"2025-11-20T23:54:00.000Z","generation":1,"last_error":"throttled",\
+            "name":"alice","provider":"acme","scopes":[],"state":"backing_off"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        #expect(self.text.details(account).contains("state         backing_off"))
     }
 
     @Test(arguments: [

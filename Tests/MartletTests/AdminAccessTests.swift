@@ -150,7 +150,7 @@ internal import martlet
             try Self.access(configured: ["martlet.yaml": .init(address: "127.0.0.1:1", tokenFile: "/var/t")])
         }
         #expect(unstarted?.status == .notAllowed)
-        #expect(unstarted?.message.contains("at /var/t: the gateway has not been started yet") == true)
+        #expect(unstarted?.message.contains("no admin token at /var/t, where martlet serve makes it") == true)
         let named = #expect(throws: CommandFailure.self) { try Self.access(address: "http://h", tokenFile: "t") }
         #expect(named?.message == "no t")
         let nowhere = #expect(throws: CommandFailure.self) { try Self.access(environment: [:]) }

@@ -35,6 +35,9 @@ package struct AdminTokenFile: Sendable {
         return tokens
     }
 
+    /// Refuses what ``open()`` would refuse of a file that is there. Nothing is made.
+    package func check() throws(AdminTokenError) { _ = try self.existing() }
+
     /// - Returns: `nil` where there is no file.
     private func existing() throws(AdminTokenError) -> AdminTokens? {
         guard let bytes = try self.contents() else { return nil }

@@ -1,3 +1,4 @@
+internal import AdminAPI
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import ProviderClient
@@ -10,7 +11,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check",
         abstract: "Read the configuration and print what it means.",
         discussion: """
-            Needs no running gateway. Exits with 78 and all faults when the configuration has some.
+            Needs no running gateway, and makes nothing. Exits with 78 and all faults when the configuration has some, or \
+            when the admin token file is there and serve would refuse it.
 
             Example:
               martlet check --config martlet.yaml
@@ -54,6 +56,21 @@ struct CheckCommand: ParsableCommand {
         } catch {
             failures.append(error)
         }
+        do throws(CommandFailure) {
+            try Self.checkAdminTokens(settings)
+        } catch {
+            failures.append(error)
+        }
         return failures
+    }
+
+    /// What is missing is no fault: a start makes it.
+    private static func checkAdminTokens(_ settings: GatewaySettings) throws(CommandFailure) {
+        _ = try StateDirectory.exists(settings.stateDirectory)
+        do throws(AdminTokenError) {
+            try AdminTokenFile(path: settings.admin.tokenFile).check()
+        } catch {
+            throw CommandFailure(error)
+        }
     }
 }

@@ -16,7 +16,7 @@ struct HealthCommand: AsyncParsableCommand {
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {
-        let client = try self.admin.client(needsToken: false)
+        let client = try await self.admin.client(needsToken: false)
         let reply = try await client.exchange(.readiness)
         guard reply.httpStatus == 200 || reply.httpStatus == 503 else {
             throw reply.failure(of: AdminRequest.readiness.attempt)

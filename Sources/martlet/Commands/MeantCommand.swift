@@ -30,6 +30,18 @@ enum MeantCommand {
         return nil
     }
 
+    /// What to say where a command was named that only has others, and none of those; `nil` for one that does something.
+    static func complaint(aboutNoneOf command: any ParsableCommand.Type) -> String? {
+        let configuration = command.configuration
+        let names = configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard let last = names.last else { return nil }
+        let root = Martlet.configuration.commandName ?? ""
+        let name = configuration.commandName ?? root
+        let typed = name == root ? root : "\(root) \(name)"
+        let choice = names.count == 1 ? last : "\(names.dropLast().joined(separator: ", ")) or \(last)"
+        return "\(typed) takes a command: \(choice); see \(typed) --help"
+    }
+
     /// What is typed because other commands have it, and what does that.
     private static let others = [
         "audit list": "audit", "audit show": "audit",

@@ -5,18 +5,25 @@ internal import Logging
 
 /// Where the gateway keeps what it writes: the store, its key, the admin token.
 enum StateDirectory {
+    /// Whether it is there.
+    ///
+    /// - Throws: where something else is.
+    static func exists(_ path: String) throws(CommandFailure) -> Bool {
+        var isDirectory: ObjCBool = false
+        guard unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return false }
+        guard isDirectory.boolValue else {
+            throw CommandFailure(
+                .badConfiguration,
+                "state_dir \(path) is not a directory; name another or move it away"
+            )
+        }
+        return true
+    }
+
     /// Makes the directory, for its owner only, where there is none.
     static func make(_ path: String) throws(CommandFailure) {
-        var isDirectory: ObjCBool = false
-        if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) {
-            guard isDirectory.boolValue else {
-                throw CommandFailure(
-                    .badConfiguration,
-                    "state_dir \(path) is not a directory; name another or move it away"
-                )
-            }
-            return
-        }
+        let isThere = try Self.exists(path)
+        guard !isThere else { return }
         do {
             try FileManager.default.createDirectory(
                 atPath: path,

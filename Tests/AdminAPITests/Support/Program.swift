@@ -18,10 +18,11 @@ struct Program {
         self.environment = environment.merging(["HOME": self.directory.path]) { named, _ in named }
     }
 
-    /// Writes a file that arguments can name.
+    /// Writes a file that arguments can name, for this user only, as what holds secrets has to be.
     func file(_ name: String, _ text: String) throws -> String {
         let path = self.directory.path(of: name)
         try Data(text.utf8).write(to: URL(filePath: path))
+        try self.directory.setMode(0o600, of: name)
         return path
     }
 

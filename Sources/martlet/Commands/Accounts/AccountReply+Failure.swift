@@ -1,56 +1,52 @@
 extension AccountReply {
     /// What it comes to that the account is as it is after a refresh; `nil` where that brought a valid token.
-    package func failureAfterRefresh(_ times: RelativeTime) -> CommandFailure? {
+    ///
+    /// - Parameter kills: as ``remedy(kills:)`` takes them.
+    package func failureAfterRefresh(_ times: RelativeTime, kills: [ScopeReply] = []) -> CommandFailure? {
         guard self.state != "valid" || self.lastError != nil else { return nil }
-        guard self.hasValidToken(times) else { return self.failure }
+        guard self.hasValidToken(times) else { return self.failure(kills) }
         let ends = self.expiresAt.map { " (it ends \(times.text($0)))" } ?? ""
         // What has not ended is of no use where nobody takes it.
         let isRefused = self.trouble?.kind == "token_refused"
         let token = "its old token \(isRefused ? "has not ended, but an upstream refuses it" : "is still valid")\(ends)"
         guard self.state != "refreshing" else {
-            return CommandFailure(.no, "account \(self.name) is not refreshed yet, and \(token); \(self.outlook)")
+            return CommandFailure(
+                .no,
+                "account \(self.name) is not refreshed yet, and \(token); \(self.outlook(kills))"
+            )
         }
         let reason = self.lastError ?? self.trouble?.reason ?? self.state
-        return CommandFailure(.no, "account \(self.name) was not refreshed (\(reason)), and \(token); \(self.outlook)")
-    }
-
-    /// Whether requests get the access token that there is, whatever else the state says.
-    private func hasValidToken(_ times: RelativeTime) -> Bool {
-        switch self.state {
-        case "valid": true
-        // Such a token is another client's.
-        case "reauthorization_required" where self.lastError == "bound_elsewhere": false
-        case "backing_off", "refreshing", "reauthorization_required":
-            self.expiresAt.map { !times.isOver($0) } ?? false
-        default: false
-        }
+        return CommandFailure(
+            .no,
+            "account \(self.name) was not refreshed (\(reason)), and \(token); \(self.outlook(kills))"
+        )
     }
 
     /// That it is not valid.
-    private var failure: CommandFailure {
+    private func failure(_ kills: [ScopeReply]) -> CommandFailure {
         let reason = self.lastError.flatMap { $0 == self.state ? nil : " (\($0))" } ?? ""
-        return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(self.outlook)")
+        return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(self.outlook(kills))")
     }
 
     /// What is to be done about a refresh that brought nothing, or has not yet.
-    private var outlook: String {
+    private func outlook(_ kills: [ScopeReply]) -> String {
         switch self.state {
         case "refreshing": "it is still under way; martlet accounts show \(self.name) tells how it ended"
         // What came of this refresh goes before what else is known to be wrong.
-        case "valid", "backing_off": self.lastError.map { self.help($0) } ?? self.remedy ?? self.help("")
-        default: self.remedy ?? self.help(self.lastError ?? "")
+        case "valid", "backing_off": self.lastError.map { self.help($0) } ?? self.remedy(kills: kills) ?? self.help("")
+        default: self.remedy(kills: kills) ?? self.help(self.lastError ?? "")
         }
     }
 
     /// What would help an account that is not as it should be, or will not stay so; `nil` where nothing is known to be
     /// wrong.
-    package var remedy: String? {
+    ///
+    /// - Parameter kills: of what is killed, all that the account is a part of; empty where that is not known.
+    package func remedy(kills: [ScopeReply] = []) -> String? {
         switch self.state {
         case "killed":
-            "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or "
-                + "--provider \(self.provider), or --all, whichever was killed) --reason TEXT lifts that; what was killed "
-                + "stays dead: \(self.configuring)import new tokens\(self.configured ? " then" : "") "
-                + "(minted ones come by themselves)"
+            "\(self.lifting(kills)); what was killed stays dead: \(self.configuring)import new tokens"
+                + "\(self.configured ? " then" : "") (minted ones come by themselves)"
         case "reauthorization_required" where self.lastError == "bound_elsewhere":
             "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
                 + "\(self.name) if they belong to the configured one, else import new ones"
@@ -65,6 +61,22 @@ extension AccountReply {
         case "unreadable": "the store's record does not open with its key; see the gateway's log"
         default: self.trouble.map { self.help($0.reason) }
         }
+    }
+
+    /// What lifts a kill that holds the account.
+    private func lifting(_ kills: [ScopeReply]) -> String {
+        guard let revival = Self.revival(of: kills) else {
+            return "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or --provider "
+                + "\(self.provider), or --all, whichever was killed) --reason TEXT lifts that"
+        }
+        return "martlet kills shows why it is killed; \(revival)"
+    }
+
+    /// What lifts kills, each of them; `nil` for none.
+    package static func revival(of kills: [ScopeReply]) -> String? {
+        guard !kills.isEmpty else { return nil }
+        let commands = kills.map { "martlet revive \($0.option) --reason TEXT" }.joined(separator: " and ")
+        return "\(commands) \(kills.count == 1 ? "lifts" : "lift") that"
     }
 
     /// What goes before an import: the gateway takes no tokens for an account that it has only a record of.
@@ -105,7 +117,7 @@ extension AccountReply {
     /// What it comes to that the account is as it is after an adoption; `nil` where its tokens can be used or refreshed.
     package var failureAfterAdoption: CommandFailure? {
         switch self.state {
-        case "empty", "reauthorization_required", "unreadable": self.failure
+        case "empty", "reauthorization_required", "unreadable": self.failure([])
         default: nil
         }
     }

@@ -18,14 +18,16 @@ struct RefreshAccountCommand: AsyncParsableCommand {
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {
-        let reply = try await self.admin.client().send(.refresh(self.name))
+        let client = try await self.admin.client()
+        let reply = try await client.send(.refresh(self.name))
         let account = try reply.read(AccountReply.self)
+        let kills = await client.kills(of: account)
         let times = RelativeTime(now: .now)
         if self.admin.isJSON {
             Console.say(reply.text)
         } else {
-            for line in AccountText(times: times).details(account) { Console.say(line) }
+            for line in AccountText(times: times).details(account, kills: kills) { Console.say(line) }
         }
-        if let failure = account.failureAfterRefresh(times) { throw failure }
+        if let failure = account.failureAfterRefresh(times, kills: kills) { throw failure }
     }
 }

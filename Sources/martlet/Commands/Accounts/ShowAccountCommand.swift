@@ -16,9 +16,11 @@ struct ShowAccountCommand: AsyncParsableCommand {
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {
-        let reply = try await self.admin.client().send(.account(self.name))
+        let client = try await self.admin.client()
+        let reply = try await client.send(.account(self.name))
         if self.admin.isJSON { return Console.say(reply.text) }
         let account = try reply.read(AccountReply.self)
-        for line in AccountText(times: RelativeTime(now: .now)).details(account) { Console.say(line) }
+        let kills = await client.kills(of: account)
+        for line in AccountText(times: RelativeTime(now: .now)).details(account, kills: kills) { Console.say(line) }
     }
 }

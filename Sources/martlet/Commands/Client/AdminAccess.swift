@@ -135,8 +135,8 @@ package struct AdminAccess: Sendable {
         }
         throw CommandFailure(
             .notAllowed,
-            "there is no admin token at \(path): the gateway has not been started yet (martlet serve makes the token), or "
-                + "this user may not look there"
+            "there is no admin token at \(path), where martlet serve makes it, or this user may not look there: name the "
+                + "gateway's with --admin-token-file or set MARTLET_ADMIN_TOKEN"
         )
     }
 

@@ -53,6 +53,24 @@ struct AdminClient: Sendable {
         }
     }
 
+    /// What to say where there is no token to send: first of all whether anybody is there.
+    ///
+    /// - Parameter fault: why there is none.
+    func failure(withoutToken fault: CommandFailure) async -> CommandFailure {
+        do throws(CommandFailure) {
+            _ = try await self.exchange(.readiness)
+        } catch {
+            return CommandFailure(
+                error.status,
+                "\(error.message); and nothing could be asked without a token: \(fault.message)"
+            )
+        }
+        return CommandFailure(
+            fault.status,
+            "\(fault.message); what answers at \(self.access.address) may be a gateway with another state_dir or token_file"
+        )
+    }
+
     private func failure(_ error: any Error, of request: AdminRequest) -> CommandFailure {
         let place = self.access.address
         // Not where there was no connection: nothing was sent then.

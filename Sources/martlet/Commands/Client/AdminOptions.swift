@@ -26,19 +26,32 @@ struct AdminOptions: ParsableArguments {
     var isJSON = false
 
     /// The gateway that is meant.
-    func client(needsToken: Bool = true) throws(CommandFailure) -> AdminClient {
-        let access = try AdminAccess(
-            address: self.address,
-            tokenFile: self.tokenFile,
-            configuration: self.configuration.path,
-            needsToken: needsToken,
-            surroundings: .system
-        )
+    ///
+    /// - Throws: where there is no token to send, as ``AdminClient/failure(withoutToken:)``.
+    func client(needsToken: Bool = true) async throws(CommandFailure) -> AdminClient {
+        let access: AdminAccess
+        do throws(CommandFailure) {
+            access = try self.access(needsToken: needsToken)
+        } catch {
+            guard needsToken, error.status == .notAllowed else { throw error }
+            let stranger = AdminClient(try self.access(needsToken: false))
+            throw await stranger.failure(withoutToken: error)
+        }
         if access.showsTokenOnTheWay {
             Console.complain(
                 "warning: the admin token goes to \(access.address) in the clear; use https:// or a tunnel to loopback"
             )
         }
         return AdminClient(access)
+    }
+
+    private func access(needsToken: Bool) throws(CommandFailure) -> AdminAccess {
+        try AdminAccess(
+            address: self.address,
+            tokenFile: self.tokenFile,
+            configuration: self.configuration.path,
+            needsToken: needsToken,
+            surroundings: .system
+        )
     }
 }

@@ -21,7 +21,7 @@ struct StatusCommand: AsyncParsableCommand {
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {
-        let client = try self.admin.client()
+        let client = try await self.admin.client()
         guard !self.watch else { return try await StatusWatch(client, isJSON: self.admin.isJSON).run() }
         let reply = try await client.send(.status)
         if self.admin.isJSON { return Console.say(reply.text) }

@@ -6,12 +6,28 @@ extension AccountReply {
     /// The state as people read it.
     package var stateText: String { self.isUnfetched ? Self.unfetched : self.state }
 
-    /// The state and what is wrong beside it, such as `valid, token refused`.
-    package var troubledStateText: String {
-        guard let trouble, trouble.kind != "refresh_failing" || self.state != "backing_off" else {
-            return self.stateText
+    /// The state and what stands beside it, such as `valid, token refused`.
+    package func troubledStateText(_ times: RelativeTime) -> String {
+        var parts = [self.stateText]
+        let isBackingOff = self.state == "backing_off"
+        // The word alone leaves open whether callers are served meanwhile.
+        if isBackingOff, self.trouble?.kind != "token_refused", self.hasValidToken(times) {
+            parts.append("token valid")
         }
-        return "\(self.stateText), \(trouble.words)"
+        if let trouble, trouble.kind != "refresh_failing" || !isBackingOff { parts.append(trouble.words) }
+        return parts.joined(separator: ", ")
+    }
+
+    /// Whether requests get the access token that there is, whatever else the state says.
+    package func hasValidToken(_ times: RelativeTime) -> Bool {
+        switch self.state {
+        case "valid": true
+        // Such a token is another client's.
+        case "reauthorization_required" where self.lastError == "bound_elsewhere": false
+        case "backing_off", "refreshing", "reauthorization_required":
+            self.expiresAt.map { !times.isOver($0) } ?? false
+        default: false
+        }
     }
 
     /// Whether somebody should look at it: something is wrong beside the state, or the state is one that nothing but an

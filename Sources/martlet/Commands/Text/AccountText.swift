@@ -12,10 +12,11 @@ package struct AccountText: Sendable {
     package func table(_ accounts: [AccountReply]) -> [String] {
         var table = TextTable("ACCOUNT", "PROVIDER", "STATE", "TOKEN ENDS", "LAST REFRESH", "LAST ERROR")
         for account in accounts {
+            let state = account.troubledStateText(self.times)
             table.add([
                 account.name,
                 account.provider,
-                account.configured ? account.troubledStateText : "\(account.troubledStateText), not configured",
+                account.configured ? state : "\(state), not configured",
                 self.times.text(account.expiresAt),
                 self.times.text(account.lastRefreshAt),
                 account.lastError ?? account.trouble?.reason ?? "-",
@@ -32,11 +33,13 @@ package struct AccountText: Sendable {
     }
 
     /// All there is to know about one.
-    package func details(_ account: AccountReply) -> [String] {
+    ///
+    /// - Parameter kills: as ``AccountReply/remedy(kills:)`` takes them.
+    package func details(_ account: AccountReply, kills: [ScopeReply] = []) -> [String] {
         var facts = FactList()
         facts.add("account", account.name)
         facts.add("provider", account.provider)
-        facts.add("state", account.troubledStateText)
+        facts.add("state", account.troubledStateText(self.times))
         if !account.configured { facts.add("configured", "no, only its record is left in the store") }
         facts.add("token ends", self.times.longText(account.expiresAt))
         facts.add("last refresh", self.times.longText(account.lastRefreshAt))
@@ -45,7 +48,7 @@ package struct AccountText: Sendable {
             facts.add("trouble", trouble.text)
             facts.add("known since", self.times.longText(trouble.knownSince))
         }
-        if let remedy = account.remedy { facts.add("what helps", remedy) }
+        if let remedy = account.remedy(kills: kills) { facts.add("what helps", remedy) }
         facts.add("generation", String(account.generation))
         facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
         return facts.lines
