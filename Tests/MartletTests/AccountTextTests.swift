@@ -312,4 +312,24 @@ internal import martlet
                 == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -"
         )
     }
+
+    @Test func `tokens of a provider that is gone are a no that says how it can still be asked`() throws {
+        // Given tokens that were removed after their provider was taken out of the configuration
+        let account =
+            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"not_configured","ends_at":null}"#
+        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
+
+        // When the command has its answer
+        let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
+
+        // Then it does not look like an outage, which ends by itself
+        let message = try #require(failure).message
+        #expect(
+            message.contains("not configured any more: put it back into the configuration within a day"),
+            "\(message)"
+        )
+        #expect(message.contains("end the grant at the provider itself"))
+        #expect(!message.contains("is asked again"))
+    }
 }

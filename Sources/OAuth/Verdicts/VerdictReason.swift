@@ -77,6 +77,8 @@ extension VerdictReason {
     package static let discoveryFailed = VerdictReason(ours: "discovery_failed")
     /// The assertion that the request needs could not be signed.
     package static let signingFailed = VerdictReason(ours: "signing_failed")
+    /// The provider, or the client that the token was made for, is not configured any more: nobody is asked.
+    package static let notConfigured = VerdictReason(ours: "not_configured")
     /// The client was shut down.
     package static let shutDown = VerdictReason(ours: "shut_down")
 }
