@@ -179,4 +179,38 @@ import TokenStorage
             #expect(told.allSatisfy { $0.contains("revocation.reason=not_configured") })
         }
     }
+
+    @Test func `given tokens that nobody has revoked yet, they are told of their account, until they are`()
+        async throws
+    {
+        // Given killed tokens of a provider that is away, and of one that is not configured any more
+        let one = self.house.replica("a")
+        let (alice, bob) = (AccountID("alice"), AccountID("bob"))
+        try await self.house.put("alice")
+        try await self.house.put("bob", provider: "gone")
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("all to wait") {
+                let waiting = try await one.kills.tokensToRevoke(of: alice)
+                let gone = try await one.kills.tokensToRevoke(of: bob)
+                return waiting.count == 2 && gone.count == 2
+            }
+
+            // When it is asked what waits
+            let waiting = try await one.kills.tokensToRevoke(of: alice)
+            let gone = try await one.kills.tokensToRevoke(of: bob)
+
+            // Then it is told with why
+            #expect(waiting.map(\.kind) == [.refreshToken, .accessToken])
+            #expect(waiting.map(\.reason) == [.waiting, .waiting])
+            #expect(gone.map(\.reason) == [.notConfigured, .notConfigured])
+
+            // And no more when the provider is back
+            self.house.provider.answer(.revoked)
+            try await eventually("those of the provider that is back to be revoked") {
+                try await one.kills.tokensToRevoke(of: alice).isEmpty
+            }
+        }
+    }
 }

@@ -332,4 +332,15 @@ internal import martlet
         #expect(message.contains("end the grant at the provider itself"))
         #expect(!message.contains("is asked again"))
     }
+
+    @Test func `tokens that a removal of before left to be revoked are a no, and called waiting`() throws {
+        let account =
+            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"waiting","ends_at":null}"#
+        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
+        let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
+        #expect(failure?.status == .no)
+        #expect(failure?.message.contains("not all revoked (refresh token waiting): ") == true)
+        #expect(failure?.message.contains("is asked for again for a day") == true)
+    }
 }

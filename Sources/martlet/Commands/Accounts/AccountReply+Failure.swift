@@ -116,7 +116,8 @@ extension RemovalReply {
     package var failure: CommandFailure? {
         let alive = self.tokens.filter(\.mayLiveOn)
         guard !alive.isEmpty else { return nil }
-        let tokens = alive.map { "\($0.kind) token \($0.outcome)" }.joined(separator: ", ")
+        let tokens = alive.map { "\($0.kind) token \($0.reason == "waiting" ? "waiting" : $0.outcome)" }
+            .joined(separator: ", ")
         let isGone = alive.contains { $0.reason == "not_configured" }
         let isAskedAgain = alive.contains { $0.outcome == "unreachable" && $0.reason != "not_configured" }
         let remedy =
@@ -124,7 +125,7 @@ extension RemovalReply {
             ? "nobody was asked where the provider, or the client they were made for, is not configured any more: put it "
                 + "back into the configuration within a day, and it is asked; "
             : ""
-        let hope = remedy + (isAskedAgain ? "what was unreachable is asked again for a day; " : "")
+        let hope = remedy + (isAskedAgain ? "what is unreachable or waiting is asked for again for a day; " : "")
         return CommandFailure(
             .no,
             "the tokens of \(self.account.name) are removed, but not all revoked (\(tokens)): \(hope)to be sure, end "
