@@ -48,8 +48,8 @@ extension DescriptorBudget {
             limits.connections
             """,
             metadata: [
-                "connections.limit": "\(self.connections)",
-                "descriptors.limit": "\(DescriptorLimit.current ?? 0)",
+                "connections.limit": .stringConvertible(self.connections),
+                "descriptors.limit": .stringConvertible(DescriptorLimit.current ?? 0),
             ]
         )
     }
