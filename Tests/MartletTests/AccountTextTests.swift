@@ -205,6 +205,7 @@ internal import martlet
         ("provider_config", "check client_id, client_secret and client_auth of providers.acme"),
         ("account_config.invalid_scope", "check scopes and grant of accounts.alice"),
         ("not_sent.connect_failed", "the token endpoint of providers.acme can't be reached"),
+        ("not_sent.discovery_failed", "the metadata of the issuer of providers.acme can't be fetched or used"),
         ("throttled", "the provider asks to wait"),
         ("refresh_limit", "it was refreshed too often"),
         ("refresh_rate", "refresh_rate of providers.acme"),

@@ -82,6 +82,9 @@ extension AccountReply {
         case "account_config":
             "the provider refuses what is asked for: check scopes and grant of accounts.\(self.name), and what the client "
                 + "of providers.\(self.provider) may ask for"
+        case "not_sent" where reason == "not_sent.discovery_failed":
+            "the metadata of the issuer of providers.\(self.provider) can't be fetched or used, so nobody knows its token "
+                + "endpoint: check issuer and the network, or name token_endpoint; the gateway's log says what failed where"
         case "not_sent":
             "the token endpoint of providers.\(self.provider) can't be reached: check its URL and the network; the "
                 + "gateway's log names it"
