@@ -168,7 +168,7 @@ package final class Webhook: Sendable {
             return
         }
         switch ending {
-        case .refused(let status): facts["http.status"] = "\(status)"
+        case .refused(let status): facts["http.status"] = .stringConvertible(status)
         case .failed(let reason): facts["reason"] = "\(reason)"
         case .taken: break
         }
@@ -187,6 +187,8 @@ package final class Webhook: Sendable {
     }
 
     private func facts(dropped: Int) -> Logger.Metadata {
-        self.facts.merging(["alerts.dropped": "\(dropped)"]) { $1 }
+        var facts = self.facts
+        facts["alerts.dropped"] = .stringConvertible(dropped)
+        return facts
     }
 }

@@ -88,7 +88,7 @@ extension KillSwitch {
         let epoch = try await self.append(reviving: entry)
         self.logger.notice(
             "tokens may come again",
-            metadata: ["kill.scope": "\(scope.text)", "kill.epoch": "\(epoch)"]
+            metadata: ["kill.scope": "\(scope.text)", "kill.epoch": .stringConvertible(epoch.rawValue)]
         )
         return KillRevival(epoch: epoch, lifted: self.lifted(by: epoch, scope))
     }
@@ -306,7 +306,9 @@ extension KillSwitch {
             isNews = !kill.isEnded
             kill.isEnded = true
         }
-        if isNews { self.logger.notice("a kill is complete", metadata: ["kill.epoch": "\(epoch)"]) }
+        if isNews {
+            self.logger.notice("a kill is complete", metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)])
+        }
     }
 
     /// That a replica has said that a kill is complete, and what it has said of it.

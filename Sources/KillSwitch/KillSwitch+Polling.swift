@@ -205,7 +205,10 @@ extension KillSwitch {
             for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
         }
         if isStart {
-            self.logger.info("the kill log was read", metadata: ["kill.epoch": "\(self.epochs.last)"])
+            self.logger.info(
+                "the kill log was read",
+                metadata: ["kill.epoch": .stringConvertible(self.epochs.last.rawValue)]
+            )
         } else {
             for kill in begun { self.announce(kill) }
         }
@@ -219,7 +222,7 @@ extension KillSwitch {
         self.logger.notice(
             "tokens are killed",
             metadata: [
-                "kill.id": "\(kill.entry.id)", "kill.epoch": "\(kill.epoch)",
+                "kill.id": "\(kill.entry.id)", "kill.epoch": .stringConvertible(kill.epoch.rawValue),
                 "kill.scope": "\(kill.entry.scope.text)",
             ]
         )

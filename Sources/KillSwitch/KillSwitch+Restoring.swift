@@ -45,7 +45,9 @@ extension KillSwitch {
         let at = try missing.last.map { kept throws(StoreError) in try KillEntry(decoding: kept.bytes).at.rfc3339 }
         logger.error(
             "the store lacks entries of the kill log: start with --accept-older-store to write them back",
-            metadata: ["kill.missing": "\(missing.count)", "error.code": "\(StoreError.Code.outdated.rawValue)"]
+            metadata: [
+                "kill.missing": .stringConvertible(missing.count), "error.code": "\(StoreError.Code.outdated.rawValue)",
+            ]
         )
         return StoreError(
             .outdated,
@@ -80,7 +82,7 @@ extension KillSwitch {
         }
         self.logger.notice(
             "the kill log in the store has what it lacked again",
-            metadata: ["kill.missing": "\(missing.count)"]
+            metadata: ["kill.missing": .stringConvertible(missing.count)]
         )
     }
 
@@ -109,7 +111,7 @@ extension KillSwitch {
         }
         self.logger.error(
             "the store had lost entries of the kill log, and has them again: it was put back, or loses what it acknowledges",
-            metadata: ["kill.missing": "\(known.count - count)"]
+            metadata: ["kill.missing": .stringConvertible(known.count - count)]
         )
     }
 

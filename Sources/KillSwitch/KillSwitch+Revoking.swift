@@ -90,4 +90,9 @@ extension KillSwitch {
             throw KillSwitchError(error)
         }
     }
+
+    /// Tokens of an account that kills and removals took away, and that are not revoked yet.
+    package func tokensToRevoke(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
+        try await self.revoker.unrevoked(of: account)
+    }
 }

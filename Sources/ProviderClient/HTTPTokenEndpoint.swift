@@ -137,7 +137,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             if self.prover.worked(proof) {
                 self.logger.notice(
                     "a provider takes another of the client's secrets than before",
-                    metadata: ["client.proof": "\(proof + 1)"]
+                    metadata: ["client.proof": .stringConvertible(proof + 1)]
                 )
             }
             self.log(message, outcome, verdict.name, verdict.reason)
@@ -212,11 +212,11 @@ extension HTTPTokenEndpoint {
         var facts: Logger.Metadata = ["verdict": "\(verdict)"]
         if let account = ExchangeSubject.account.get() { facts["account.name"] = "\(account)" }
         if let endpoint { facts["url.full"] = "\(endpoint.withoutQuery)" }
-        if let proof, self.prover.hasChoice { facts["client.proof"] = "\(proof + 1)" }
+        if let proof, self.prover.hasChoice { facts["client.proof"] = .stringConvertible(proof + 1) }
         if let reason { facts["reason"] = "\(reason)" }
         if case .answered(let answer) = outcome {
-            facts["http.status"] = "\(answer.status)"
-            facts["http.length"] = "\(answer.body.count)"
+            facts["http.status"] = .stringConvertible(answer.status)
+            facts["http.length"] = .stringConvertible(answer.body.count)
         }
         self.logger.log(level: level, message, metadata: facts)
     }

@@ -225,7 +225,12 @@ internal import TokenStorage
                 #expect(admin.provider.revokedTokens.contains(token))
             }
             let again = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens")
-            #expect(try again.read(Removal.self).tokens.isEmpty)
+            // There are none any more, but they are not revoked either.
+            let waiting = try again.read(Removal.self).tokens
+            #expect(waiting.map(\.kind) == ["refresh", "access"])
+            #expect(waiting.map(\.outcome) == ["unreachable", "unreachable"])
+            #expect(waiting.map(\.reason) == ["waiting", "waiting"])
+            #expect(waiting[1].ends_at == removal.tokens[1].ends_at)
         }
     }
 

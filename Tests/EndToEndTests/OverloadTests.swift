@@ -61,7 +61,7 @@ import Testing
         `a thousand connections to a gateway with 256 descriptors are shed, and operators and later callers are served`()
         async throws
     {
-        // Given a gateway that says that it can't hold what is configured
+        // Given a gateway that says that it can't hold what it takes by default
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Cramped(mock, descriptors: 256, in: directory)
@@ -97,5 +97,35 @@ import Testing
         try await eventually("a place for another caller") {
             try await gateway.status("\(gateway.callers)/acme/echo") == "200"
         }
+    }
+
+    @Test func `that the default gives way to few descriptors is said once, and a number that has to is warned of`()
+        async throws
+    {
+        // Given a gateway that takes fewer connections than by default
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Cramped(mock, descriptors: 256, in: directory)
+        let program = gateway.program
+        let lines = { @Sendable (words: String) -> [Substring] in
+            program.complaints.split(separator: "\n").filter { $0.contains(words) }
+        }
+        func reload(_ count: Int) async throws {
+            program.signal(1)
+            try await eventually("reload \(count)") { lines(#""config_reloaded""#).count == count }
+        }
+        #expect(lines("too few descriptors").count == 1)
+        #expect(lines("too few descriptors").first?.contains(#""level":"info""#) == true)
+
+        // When it reads the same again, it does not say so again
+        try await reload(1)
+        #expect(lines("too few descriptors").count == 1)
+
+        // When the file names a number that is too high, it warns, once
+        try Gateway.configure(mock.address, in: directory, more: "limits: { connections: 5000 }")
+        try await reload(2)
+        try await reload(3)
+        #expect(lines("too few descriptors").count == 2)
+        #expect(lines("too few descriptors").last?.contains(#""level":"warning""#) == true)
     }
 }

@@ -75,7 +75,7 @@ import Testing
         let exchange = lines.filter { $0.contains("token endpoint gave no tokens") }
         #expect(exchange.count == 1)
         for fact in [
-            #""account.name":"alice""#, #""http.status":"401""#, #""reason":"invalid_client""#,
+            #""account.name":"alice""#, #""http.status":401,"#, #""reason":"invalid_client""#,
             #""url.full":"\#(mock.address)/oauth/token""#, #""level":"warning""#,
         ] { #expect(exchange.first?.contains(fact) == true, "\(exchange)") }
         #expect(lines.contains { $0.contains("a refresh failed") && $0.contains(#""level":"warning""#) })

@@ -154,4 +154,63 @@ import TokenStorage
             #expect(try await one.kills.report(on: report.id).tokens.total == 0)
         }
     }
+
+    @Test func `given a provider that is not configured any more, nobody is asked, and the log says so once`()
+        async throws
+    {
+        // Given tokens whose provider the configuration has no more
+        let one = self.house.replica("a")
+        try await self.house.put("alice", provider: "gone")
+        try await self.house.run([one]) {
+            // When they are killed, and their turn has come several times
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("their turn to have come again") {
+                let tokens = try await one.kills.revocations(of: report.id)
+                return tokens.count == 2 && tokens.allSatisfy { $0.tries > 2 && $0.outcome == .unreachable }
+            }
+
+            // Then the log does not say that they went anywhere, and whose attention it wants it has once per token
+            #expect(self.house.provider.asked.isEmpty)
+            let lines = self.house.log.lines
+            #expect(!lines.contains { $0.contains("was taken to its provider") })
+            let told = lines.filter { $0.hasPrefix("warning nobody was asked to revoke a killed token") }
+            #expect(told.count == 2)
+            #expect(told.allSatisfy { $0.contains("provider.name=gone") })
+            #expect(told.allSatisfy { $0.contains("revocation.reason=not_configured") })
+        }
+    }
+
+    @Test func `given tokens that nobody has revoked yet, they are told of their account, until they are`()
+        async throws
+    {
+        // Given killed tokens of a provider that is away, and of one that is not configured any more
+        let one = self.house.replica("a")
+        let (alice, bob) = (AccountID("alice"), AccountID("bob"))
+        try await self.house.put("alice")
+        try await self.house.put("bob", provider: "gone")
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("all to wait") {
+                let waiting = try await one.kills.tokensToRevoke(of: alice)
+                let gone = try await one.kills.tokensToRevoke(of: bob)
+                return waiting.count == 2 && gone.count == 2
+            }
+
+            // When it is asked what waits
+            let waiting = try await one.kills.tokensToRevoke(of: alice)
+            let gone = try await one.kills.tokensToRevoke(of: bob)
+
+            // Then it is told with why
+            #expect(waiting.map(\.kind) == [.refreshToken, .accessToken])
+            #expect(waiting.map(\.reason) == [.waiting, .waiting])
+            #expect(gone.map(\.reason) == [.notConfigured, .notConfigured])
+
+            // And no more when the provider is back
+            self.house.provider.answer(.revoked)
+            try await eventually("those of the provider that is back to be revoked") {
+                try await one.kills.tokensToRevoke(of: alice).isEmpty
+            }
+        }
+    }
 }

@@ -247,6 +247,7 @@ internal import martlet
         ("provider_config", "check client_id, client_secret and client_auth of providers.acme"),
         ("account_config.invalid_scope", "check scopes and grant of accounts.alice"),
         ("not_sent.connect_failed", "the token endpoint of providers.acme can't be reached"),
+        ("not_sent.discovery_failed", "the metadata of the issuer of providers.acme can't be fetched or used"),
         ("throttled", "the provider asks to wait"),
         ("refresh_limit", "it was refreshed too often"),
         ("refresh_rate", "refresh_rate of providers.acme"),
@@ -353,5 +354,36 @@ internal import martlet
             self.text.table(removal.tokens).last
                 == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -"
         )
+    }
+
+    @Test func `tokens of a provider that is gone are a no that says how it can still be asked`() throws {
+        // Given tokens that were removed after their provider was taken out of the configuration
+        let account =
+            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"not_configured","ends_at":null}"#
+        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
+
+        // When the command has its answer
+        let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
+
+        // Then it does not look like an outage, which ends by itself
+        let message = try #require(failure).message
+        #expect(
+            message.contains("not configured any more: put it back into the configuration within a day"),
+            "\(message)"
+        )
+        #expect(message.contains("end the grant at the provider itself"))
+        #expect(!message.contains("is asked again"))
+    }
+
+    @Test func `tokens that a removal of before left to be revoked are a no, and called waiting`() throws {
+        let account =
+            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"waiting","ends_at":null}"#
+        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
+        let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
+        #expect(failure?.status == .no)
+        #expect(failure?.message.contains("not all revoked (refresh token waiting): ") == true)
+        #expect(failure?.message.contains("is asked for again for a day") == true)
     }
 }

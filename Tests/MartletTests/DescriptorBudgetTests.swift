@@ -1,3 +1,4 @@
+internal import TestKit
 internal import Testing
 internal import martlet
 
@@ -25,5 +26,26 @@ internal import martlet
 
     @Test func `where there is nothing to share, one caller at a time gets in`() {
         #expect(self.budget(limit: 64).connections == 1)
+    }
+
+    @Test(arguments: [(true, "warning fewer connections"), (false, "info fewer connections")])
+    func `where there are too few, who named a number is warned, and the default gives way`(
+        isNamed: Bool,
+        begin: String
+    ) throws {
+        let log = HeardLog()
+        let budget = self.budget(limit: 4_096)
+        budget.report(wanted: 10_000, isNamed: isNamed, to: log.logger)
+        let line = try #require(log.lines.first)
+        #expect(log.lines.count == 1)
+        #expect(line.hasPrefix(begin), "\(line)")
+        #expect(line.contains("connections.limit=\(budget.connections)"))
+        for remedy in ["ulimit -n", "--ulimit nofile", "LimitNOFILE"] { #expect(line.contains(remedy)) }
+    }
+
+    @Test func `where there are enough, nothing is said`() {
+        let log = HeardLog()
+        self.budget(limit: 1 << 20).report(wanted: 10_000, isNamed: true, to: log.logger)
+        #expect(log.lines.isEmpty)
     }
 }

@@ -1,3 +1,4 @@
+import Logging
 import OAuth
 import ProviderClient
 import TestKit
@@ -36,6 +37,17 @@ extension LoopbackTests {
             #expect(log.lines.contains(line), "\(log.lines)")
             #expect(log.lines.count == 2)
             #expect(!log.lines.contains { $0.contains("canary") || $0.contains("Basic") })
+            await server.stop()
+        }
+
+        @Test func `status and length are numbers, as in the lines of requests`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}")) }
+            let log = HeardLog()
+            try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }
+            let facts = try #require(log.facts.first)
+            // A text that reads the same is another value.
+            #expect(facts["http.status"] == .stringConvertible(400))
+            #expect(facts["http.length"] == .stringConvertible(2))
             await server.stop()
         }
 

@@ -5,6 +5,7 @@ import Testing
     @Test func `limits on connections and time have defaults`() throws {
         let limits = try settings(of: SampleFile().text).limits
         #expect(limits.connections == 10_000)
+        #expect(!limits.namesConnections)
         #expect(limits.connectionsPerAddress == 0)
         #expect(limits.replayMemory == 64 << 20)
         #expect(limits.headerTimeout == .seconds(10))
@@ -28,6 +29,7 @@ import Testing
         )
         let limits = try settings(of: file.text).limits
         #expect(limits.connections == 7)
+        #expect(limits.namesConnections)
         #expect(limits.connectionsPerAddress == 6)
         #expect(limits.replayMemory == 5 << 20)
         #expect(limits.headerTimeout == .seconds(4))

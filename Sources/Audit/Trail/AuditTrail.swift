@@ -100,13 +100,15 @@ package final class AuditTrail: Sendable {
             _ = try await self.write(entry)
             return true
         } catch {
+            var facts: Logger.Metadata = [
+                "audit.action": "\(ticket.action.rawValue)", "audit.outcome": "\(outcome)",
+                "error.code": "\(error.code.rawValue)",
+            ]
+            // Of the first record, where there is one.
+            if let number = ticket.number { facts["audit.number"] = .stringConvertible(number) }
             self.logger.error(
                 "what came of a change is not in the audit log, which can't be written",
-                metadata: [
-                    "audit.action": "\(ticket.action.rawValue)", "audit.outcome": "\(outcome)",
-                    "audit.number": "\(ticket.number.map { String($0) } ?? "-")",
-                    "error.code": "\(error.code.rawValue)",
-                ]
+                metadata: facts
             )
             return false
         }
@@ -177,7 +179,7 @@ package final class AuditTrail: Sendable {
         self.logger.notice(
             "a change was put into the audit log",
             metadata: [
-                "audit.number": "\(record.number)", "audit.action": "\(record.action)",
+                "audit.number": .stringConvertible(record.number), "audit.action": "\(record.action)",
                 "audit.actor": "\(record.from ?? record.actor)", "audit.outcome": "\(record.outcome ?? "-")",
                 "audit.hash": "\(record.hash)",
             ]

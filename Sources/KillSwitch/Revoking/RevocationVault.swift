@@ -28,6 +28,16 @@ struct RevocationVault: Sendable {
     /// Those that are to be revoked.
     func open() async throws(StoreError) -> [RecordKey] { try await self.records.store.allKeys(under: .revocations) }
 
+    /// Those of `account`: refresh tokens before access tokens, and of these the first taken first.
+    func open(of account: AccountID) async throws(StoreError) -> [RevocationRecord] {
+        var found: [RevocationRecord] = []
+        for key in try await self.open() {
+            guard let record = try await self.readIfOpens(key), record.account == account else { continue }
+            found.append(record)
+        }
+        return found.sorted { ($1.kind.rawValue, $0.takenAt) < ($0.kind.rawValue, $1.takenAt) }
+    }
+
     /// One of those; `nil` where it has been settled.
     func read(_ key: RecordKey) async throws(StoreError) -> Entry? {
         guard let stored = try await self.records.read(key) else { return nil }

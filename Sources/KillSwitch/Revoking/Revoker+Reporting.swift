@@ -60,4 +60,16 @@ extension Revoker {
         try await self.revocations.all(of: epoch).values
             .sorted { ($0.account, $0.kind.rawValue) < ($1.account, $1.kind.rawValue) }
     }
+
+    /// The tokens of an account that were taken away and are not revoked yet, by whatever kill; those given up are not among
+    /// them.
+    func unrevoked(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
+        try await self.revocations.open(of: account).map { record in
+            UnrevokedToken(
+                kind: record.kind,
+                reason: self.endpoint(record.binding) == nil ? .notConfigured : .waiting,
+                endsAt: record.endsAt
+            )
+        }
+    }
 }

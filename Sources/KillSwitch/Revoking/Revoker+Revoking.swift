@@ -68,26 +68,43 @@ extension Revoker {
         guard let version = try await self.revocations.write(record, at: key, expecting: stored.version) else {
             return due
         }
+        let endpoint = self.endpoint(record.binding)
         let verdict =
-            if let endpoint = self.endpoint(record.binding) {
+            if let endpoint {
                 await endpoint.revoke(token, kind: record.kind)
             } else {
-                RevocationVerdict.unreachable(.noKnownReason)
+                RevocationVerdict.unreachable(.notConfigured)
             }
         record.outcome = RevocationRecord.Outcome(verdict)
-        self.logger.info(
-            "a killed token was taken to its provider",
-            metadata: [
-                "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
-                "revocation.outcome": "\(record.outcome.rawValue)",
-            ]
-        )
+        self.tell(verdict, of: record, wasAsked: endpoint != nil)
         guard record.outcome.isOpen else {
             try await self.settle(record, at: key, expecting: version)
             return nil
         }
         _ = try await self.revocations.write(record, at: key, expecting: version)
         return now.boot.advanced(by: Self.pause(after: record.tries))
+    }
+
+    private func tell(_ verdict: RevocationVerdict, of record: RevocationRecord, wasAsked: Bool) {
+        var facts: Logger.Metadata = [
+            "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
+            "revocation.outcome": "\(verdict.name)",
+        ]
+        if let reason = verdict.reason { facts["revocation.reason"] = "\(reason)" }
+        if wasAsked {
+            self.logger.info("a killed token was taken to its provider", metadata: facts)
+        } else {
+            facts["provider.name"] = "\(record.binding.provider)"
+            // It goes on for a day; once is enough for whoever can put the provider back.
+            self.logger.log(
+                level: record.tries == 1 ? .warning : .debug,
+                """
+                nobody was asked to revoke a killed token: its provider, or the client it was made for, is not configured \
+                any more; put it back within a day, or end the grant at the provider itself
+                """,
+                metadata: facts
+            )
+        }
     }
 
     private func settle(

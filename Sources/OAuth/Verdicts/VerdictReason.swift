@@ -77,6 +77,10 @@ extension VerdictReason {
     package static let discoveryFailed = VerdictReason(ours: "discovery_failed")
     /// The assertion that the request needs could not be signed.
     package static let signingFailed = VerdictReason(ours: "signing_failed")
+    /// The provider, or the client that the token was made for, is not configured any more: nobody is asked.
+    package static let notConfigured = VerdictReason(ours: "not_configured")
+    /// The provider has not revoked the token yet, and is asked by itself.
+    package static let waiting = VerdictReason(ours: "waiting")
     /// The client was shut down.
     package static let shutDown = VerdictReason(ours: "shut_down")
 }

@@ -42,7 +42,7 @@ final class ProviderClock: Sendable {
         guard isWorthTelling, !wasTold else { return }
         self.logger.warning(
             "provider's clock differs from ours by over a minute: one of them is wrong",
-            metadata: ["clock.difference_seconds": "\(difference.components.seconds)"]
+            metadata: ["clock.difference_seconds": .stringConvertible(difference.components.seconds)]
         )
     }
 }

@@ -116,8 +116,8 @@ final class MetadataSource: Sendable {
                         "provider metadata can't be used",
                         metadata: [
                             "url.full": "\(address)",
-                            "http.status": "\(answer.status)",
-                            "http.length": "\(answer.body.count)",
+                            "http.status": .stringConvertible(answer.status),
+                            "http.length": .stringConvertible(answer.body.count),
                             "reason": "\(error.rawValue)",
                         ]
                     )

@@ -17,7 +17,9 @@ extension LimitSettings {
         self.field = section.read(.field) { $0.size(in: sizes) } ?? 16 << 10
         self.fields = section.read(.fields) { $0.count(in: 1...10_000) } ?? 100
         self.target = section.read(.target) { $0.size(in: sizes) } ?? 8 << 10
-        self.connections = section.read(.connections) { $0.count(in: 1...1_000_000) } ?? 10_000
+        let connections = section.read(.connections) { $0.count(in: 1...1_000_000) }
+        self.connections = connections ?? 10_000
+        self.namesConnections = connections != nil
         self.connectionsPerAddress = section.read(.connectionsPerAddress) { $0.count(in: 0...1_000_000) } ?? 0
         self.waiters = section.read(.waiters) { $0.count(in: 1...1_000_000) } ?? 10_000
         self.replayMemory = section.read(.replayMemory) { $0.size(in: 0...(64 << 30)) } ?? 64 << 20

@@ -9,6 +9,8 @@ package struct LimitSettings: Equatable, Sendable {
     package let target: Int
     /// Callers' connections at once.
     package let connections: Int
+    /// Whether the file names that number. The default gives way where the process can hold fewer.
+    package let namesConnections: Bool
     /// Those of one address; 0: any number.
     package let connectionsPerAddress: Int
     /// Requests that may wait for refreshes at once.

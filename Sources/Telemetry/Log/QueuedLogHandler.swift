@@ -47,7 +47,10 @@ extension LineText {
     mutating func add(_ key: String, _ value: Logger.MetadataValue) {
         switch value {
         case .string(let text): self.add(key, text)
+        // Numbers are given as such, so that a fact is of one kind in all lines: of requests and of others.
         case .stringConvertible(let number as Int): self.add(key, Int64(number))
+        case .stringConvertible(let number as Int64): self.add(key, number)
+        case .stringConvertible(let number as UInt64): self.add(key, Int64(clamping: number))
         case .stringConvertible(let flag as Bool): self.add(key, flag)
         case .stringConvertible(let other): self.add(key, "\(other)")
         case .dictionary, .array:

@@ -3,12 +3,15 @@ internal import Synchronization
 
 /// All that was logged through it, at every level.
 package final class HeardLog: Sendable {
-    private let heard = Mutex<[String]>([])
+    private let heard = Mutex<[(line: String, facts: Logger.Metadata)]>([])
 
     package init() {}
 
     /// A line each: the level, the message, then the facts as `name=value` in the order of their names.
-    package var lines: [String] { self.heard.withLock { $0 } }
+    package var lines: [String] { self.heard.withLock { $0.map { $0.line } } }
+
+    /// The facts of each line, as they were given.
+    package var facts: [Logger.Metadata] { self.heard.withLock { $0.map { $0.facts } } }
 
     package var text: String { self.lines.joined(separator: "\n") }
 
@@ -32,10 +35,9 @@ package final class HeardLog: Sendable {
 
         func log(event: LogEvent) {
             let facts = self.metadata.merging(event.metadata ?? [:]) { $1 }
-                .sorted { $0.key < $1.key }
-                .map { "\($0.key)=\($0.value)" }
-            let line = (["\(event.level)", "\(event.message)"] + facts).joined(separator: " ")
-            self.log.heard.withLock { $0.append(line) }
+            let texts = facts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            let line = (["\(event.level)", "\(event.message)"] + texts).joined(separator: " ")
+            self.log.heard.withLock { $0.append((line, facts)) }
         }
     }
 }

@@ -7,4 +7,10 @@ package struct ForgottenToken: Equatable, Sendable {
     package let verdict: RevocationVerdict
     /// When it ends by itself, where that is known.
     package let endsAt: WallTime?
+
+    package init(kind: RevocableToken, verdict: RevocationVerdict, endsAt: WallTime?) {
+        self.kind = kind
+        self.verdict = verdict
+        self.endsAt = endsAt
+    }
 }

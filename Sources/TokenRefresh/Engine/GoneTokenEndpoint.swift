@@ -20,14 +20,14 @@ struct GoneTokenEndpoint: TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        .notSent(.noKnownReason)
+        .notSent(.notConfigured)
     }
 
     func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
-        .notSent(.noKnownReason)
+        .notSent(.notConfigured)
     }
 
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        .unreachable(.noKnownReason)
+        .unreachable(.notConfigured)
     }
 }

@@ -184,9 +184,11 @@ extension RefreshEngine {
         var facts: Logger.Metadata = [
             LogField.account: "\(plan.account)",
             LogField.provider: "\(plan.provider)",
-            LogField.uses: "\(outcome.uses)",
+            LogField.uses: .stringConvertible(outcome.uses),
         ]
-        if let generation = outcome.sight?.mark?.generation { facts[LogField.generation] = "\(generation)" }
+        if let generation = outcome.sight?.mark?.generation {
+            facts[LogField.generation] = .stringConvertible(generation.rawValue)
+        }
         if let reason = outcome.sight?.entry?.record.trouble?.reason { facts[LogField.reason] = "\(reason)" }
         switch outcome.result {
         case .committed:
@@ -199,7 +201,9 @@ extension RefreshEngine {
         case .failed(let error):
             facts[LogField.code] = "\(error.code.rawValue)"
             facts[LogField.message] = "\(error.message)"
-            if let retryAfter = error.retryAfter { facts[LogField.retryAfter] = "\(retryAfter.components.seconds)" }
+            if let retryAfter = error.retryAfter {
+                facts[LogField.retryAfter] = .stringConvertible(retryAfter.components.seconds)
+            }
             self.logger.log(level: hasTried ? .warning : .debug, "a refresh failed", metadata: facts)
         }
         if outcome.dropped != nil || outcome.droppedRefreshToken != nil {

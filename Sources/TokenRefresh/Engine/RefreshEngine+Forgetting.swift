@@ -10,7 +10,8 @@ extension RefreshEngine {
     /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
     /// the provider did. Also of an account that is not in the configuration any more, of which there is a record.
     ///
-    /// - Returns: what became of each token; empty where there were none.
+    /// - Returns: what became of each token. Where there are none: of those that were taken away before, such as by a
+    ///   removal that broke off, the ones that are not revoked yet.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         let read = await self.read(account)
         // Also where the account is taken out from now on: a removal that has begun goes through.
@@ -66,7 +67,16 @@ extension RefreshEngine {
         if rewrite.hasWritten {
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
         }
-        return outcomes
+        guard outcomes.isEmpty else { return outcomes }
+        return try await self.unrevoked(of: account)
+    }
+
+    private func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
+        do throws(StoreError) {
+            return try await self.kills.unrevoked(of: account)
+        } catch {
+            throw AccountChangeError(account, error)
+        }
     }
 
     /// First for all replicas: each stops using the tokens that are there by now when it hears of this.

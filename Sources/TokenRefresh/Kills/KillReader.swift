@@ -16,6 +16,10 @@ package protocol KillReader: Sendable {
     /// - Throws: where they can't be written down for that.
     func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError)
 
+    /// Tokens of an account that were taken away before, by whatever, and that their providers have not revoked yet: each
+    /// is unreachable by now, and its provider is asked by itself.
+    func unrevoked(of account: AccountID) async throws(StoreError) -> [ForgottenToken]
+
     /// Tokens were stored that were dead by then: they are to be revoked.
     func storedDead()
 }

@@ -1,4 +1,5 @@
 package import KillSwitch
+internal import OAuth
 package import TokenModel
 package import TokenStorage
 
@@ -13,6 +14,12 @@ extension KillSwitch: KillReader {
 
     package func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         try await self.takeAway(tokensOf: record, account)
+    }
+
+    package func unrevoked(of account: AccountID) async throws(StoreError) -> [ForgottenToken] {
+        try await self.tokensToRevoke(of: account).map { token in
+            ForgottenToken(kind: token.kind, verdict: .unreachable(token.reason), endsAt: token.endsAt)
+        }
     }
 
     package func storedDead() { self.lookForKilledTokens() }

@@ -222,7 +222,11 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
-        budget.report(wanted: settings.limits.connections, to: logger)
+        budget.report(
+            wanted: settings.limits.connections,
+            isNamed: settings.limits.namesConnections,
+            to: logger
+        )
         return RunningGateway(
             callers: zip(callers, settings.listeners).map { address, listener in
                 address.hasPrefix("unix:") ? address : "\(listener.tls == nil ? "http" : "https")://\(address)"

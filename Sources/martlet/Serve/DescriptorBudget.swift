@@ -1,5 +1,5 @@
 internal import LocalFiles
-internal import Logging
+package import Logging
 
 /// Who gets how many of the file descriptors that the process may hold.
 ///
@@ -38,19 +38,32 @@ package struct DescriptorBudget: Equatable, Sendable {
 }
 
 extension DescriptorBudget {
-    /// Says so where the process can't hold what is configured.
-    func report(wanted: Int, to logger: Logger) {
+    /// Says so where the process can't hold as many as it was to.
+    ///
+    /// - Parameter isNamed: whether somebody has asked for so many, and is warned; the default gives way, as it is to.
+    package func report(wanted: Int, isNamed: Bool, to logger: Logger) {
         guard self.connections < wanted else { return }
-        logger.warning(
-            """
-            fewer connections are taken than limits.connections allows: the process may hold too few descriptors; \
-            raise its hard limit with ulimit -n, Docker's --ulimit nofile or systemd's LimitNOFILE, or lower \
-            limits.connections
-            """,
-            metadata: [
-                "connections.limit": "\(self.connections)",
-                "descriptors.limit": "\(DescriptorLimit.current ?? 0)",
-            ]
-        )
+        let limit: Int = DescriptorLimit.current ?? 0
+        let facts: Logger.Metadata = [
+            "connections.limit": .stringConvertible(self.connections), "descriptors.limit": .stringConvertible(limit),
+        ]
+        if isNamed {
+            logger.warning(
+                """
+                fewer connections are taken than limits.connections allows: the process may hold too few descriptors; \
+                raise its hard limit with ulimit -n, Docker's --ulimit nofile or systemd's LimitNOFILE, or lower \
+                limits.connections
+                """,
+                metadata: facts
+            )
+        } else {
+            logger.info(
+                """
+                fewer connections are taken than by default: the process may hold too few descriptors for that; to have \
+                more, raise its hard limit with ulimit -n, Docker's --ulimit nofile or systemd's LimitNOFILE
+                """,
+                metadata: facts
+            )
+        }
     }
 }

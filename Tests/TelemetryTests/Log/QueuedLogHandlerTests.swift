@@ -29,6 +29,18 @@ import Testing
         )
     }
 
+    @Test func `a number is one in a line of JSON, however wide`() async throws {
+        let log = try Log(.json)
+        log.logger().info(
+            "counted",
+            metadata: [
+                "a": .stringConvertible(401), "b": .stringConvertible(-3 as Int64),
+                "c": .stringConvertible(7 as UInt64),
+            ]
+        )
+        #expect(try await log.finished().contains(#""a":401,"b":-3,"c":7}"#))
+    }
+
     @Test func `loggers that are in use follow another level and another form`() async throws {
         let log = try Log(.json)
         let threshold = LogThreshold(.warning)

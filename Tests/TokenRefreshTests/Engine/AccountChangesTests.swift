@@ -176,7 +176,7 @@ import TokenStorage
             let outcomes = try await replica.engine.forget(alice)
 
             // Then nobody could be asked, and they are kept for that
-            #expect(outcomes.map(\.verdict) == [.unreachable(.noKnownReason), .unreachable(.noKnownReason)])
+            #expect(outcomes.map(\.verdict) == [.unreachable(.notConfigured), .unreachable(.notConfigured)])
             #expect(self.provider.revoked.isEmpty)
             #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
             let removed = try await self.house.record()

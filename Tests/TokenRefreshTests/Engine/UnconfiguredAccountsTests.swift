@@ -112,7 +112,7 @@ import TokenStorage
         try await self.house.put(record, for: self.old)
         try await self.house.withReplica(self.endpoint) { replica in
             let outcomes = try await replica.engine.forget(self.old)
-            #expect(outcomes.map(\.verdict) == [.unreachable(.noKnownReason), .unreachable(.noKnownReason)])
+            #expect(outcomes.map(\.verdict) == [.unreachable(.notConfigured), .unreachable(.notConfigured)])
             #expect(self.endpoint.revoked.isEmpty)
             #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
             let removed = try await self.house.record(of: self.old)

@@ -12,6 +12,7 @@ final class ScriptedKills: KillReader {
         var changed: [AccountID] = []
         var takenAway: [AccountRecord] = []
         var takesNothing = false
+        var unrevoked: [AccountID: [ForgottenToken]] = [:]
         var storedDead = 0
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
         var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
@@ -53,6 +54,11 @@ final class ScriptedKills: KillReader {
     /// Writes nothing down any more that is to be revoked.
     func takeNothing() { self.state.withLock { $0.takesNothing = true } }
 
+    /// Tokens of an account wait to be revoked.
+    func keep(_ tokens: [ForgottenToken], of account: AccountID) {
+        self.state.withLock { $0.unrevoked[account] = tokens }
+    }
+
     func becomeAway() { self.state.withLock { $0.isAway = true } }
 
     func read() async throws(StoreError) -> KillEpochs {
@@ -82,6 +88,12 @@ final class ScriptedKills: KillReader {
             return true
         }
         if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
+    }
+
+    func unrevoked(of account: AccountID) async throws(StoreError) -> [ForgottenToken] {
+        let tokens: [ForgottenToken]? = self.state.withLock { $0.takesNothing ? nil : $0.unrevoked[account] ?? [] }
+        guard let tokens else { throw StoreError(.unreachable, "the store says nothing") }
+        return tokens
     }
 
     func storedDead() { self.state.withLock { $0.storedDead += 1 } }

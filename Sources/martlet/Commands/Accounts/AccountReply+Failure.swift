@@ -94,6 +94,9 @@ extension AccountReply {
         case "account_config":
             "the provider refuses what is asked for: check scopes and grant of accounts.\(self.name), and what the client "
                 + "of providers.\(self.provider) may ask for"
+        case "not_sent" where reason == "not_sent.discovery_failed":
+            "the metadata of the issuer of providers.\(self.provider) can't be fetched or used, so nobody knows its token "
+                + "endpoint: check issuer and the network, or name token_endpoint; the gateway's log says what failed where"
         case "not_sent":
             "the token endpoint of providers.\(self.provider) can't be reached: check its URL and the network; the "
                 + "gateway's log names it"
@@ -128,9 +131,16 @@ extension RemovalReply {
     package var failure: CommandFailure? {
         let alive = self.tokens.filter(\.mayLiveOn)
         guard !alive.isEmpty else { return nil }
-        let tokens = alive.map { "\($0.kind) token \($0.outcome)" }.joined(separator: ", ")
-        let isAskedAgain = alive.contains { $0.outcome == "unreachable" }
-        let hope = isAskedAgain ? "what was unreachable is asked again for a day; " : ""
+        let tokens = alive.map { "\($0.kind) token \($0.reason == "waiting" ? "waiting" : $0.outcome)" }
+            .joined(separator: ", ")
+        let isGone = alive.contains { $0.reason == "not_configured" }
+        let isAskedAgain = alive.contains { $0.outcome == "unreachable" && $0.reason != "not_configured" }
+        let remedy =
+            isGone
+            ? "nobody was asked where the provider, or the client they were made for, is not configured any more: put it "
+                + "back into the configuration within a day, and it is asked; "
+            : ""
+        let hope = remedy + (isAskedAgain ? "what is unreachable or waiting is asked for again for a day; " : "")
         return CommandFailure(
             .no,
             "the tokens of \(self.account.name) are removed, but not all revoked (\(tokens)): \(hope)to be sure, end "

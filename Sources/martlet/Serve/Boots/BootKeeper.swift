@@ -67,14 +67,15 @@ struct BootKeeper: Sendable {
         if inheritance.boots > 0 {
             logger.notice(
                 "earlier starts on this host did not stop in order",
-                metadata: ["boots.count": "\(inheritance.boots)"]
+                metadata: ["boots.count": .stringConvertible(inheritance.boots)]
             )
         }
         if inheritance.committed + inheritance.dropped > 0 {
             logger.notice(
                 "new tokens were in the journals of earlier starts",
                 metadata: [
-                    "journal.committed": "\(inheritance.committed)", "journal.dropped": "\(inheritance.dropped)",
+                    "journal.committed": .stringConvertible(inheritance.committed),
+                    "journal.dropped": .stringConvertible(inheritance.dropped),
                 ]
             )
         }
@@ -84,14 +85,14 @@ struct BootKeeper: Sendable {
                 "new tokens stay in the journals of earlier starts: they do not open with the sealing keys that are there",
                 metadata: [
                     "error.code": keys.isEmpty ? "journal_unreadable" : "journal_key_missing",
-                    "journal.unopened": "\(inheritance.unopened)", "sealing_key.missing": "\(keys)",
+                    "journal.unopened": .stringConvertible(inheritance.unopened), "sealing_key.missing": "\(keys)",
                 ]
             )
         }
         if inheritance.left > 0 {
             logger.error(
                 "new tokens stay in the journals of earlier starts: the store does not take them",
-                metadata: ["journal.left": "\(inheritance.left)"]
+                metadata: ["journal.left": .stringConvertible(inheritance.left)]
             )
         }
     }

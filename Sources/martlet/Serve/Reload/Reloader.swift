@@ -76,7 +76,7 @@ final class Reloader: Sendable {
             self.gateway.standing.followed(waiting: needs)
             // What has changed is said if either configuration would have it said.
             self.threshold.level = min(self.threshold.level, level)
-            self.report(prepared, changes: changes, needs: needs, hadCallers: running.settings.callers != nil)
+            self.report(prepared, following: running.settings, changes: changes, needs: needs)
             self.threshold.level = level
             self.running.withLock { $0 = prepared.configuration }
             self.origins.withLock { $0.add(prepared.settings) }
@@ -210,17 +210,28 @@ extension Reloader {
         return changes
     }
 
-    private func report(_ prepared: Prepared, changes: [String], needs: [String], hadCallers: Bool) {
+    private func report(
+        _ prepared: Prepared,
+        following running: GatewaySettings,
+        changes: [String],
+        needs: [String]
+    ) {
         for warning in prepared.settings.warnings {
             self.logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
         }
-        if prepared.settings.callers == nil, hadCallers {
+        if prepared.settings.callers == nil, running.callers != nil {
             self.logger.warning(
                 "there are no callers any more: whoever can connect may use every account",
                 metadata: ["config.code": "\(ReloadNews.callersRemoved.rawValue)"]
             )
         }
-        prepared.budget.report(wanted: prepared.settings.limits.connections, to: self.logger)
+        let limits = prepared.settings.limits
+        // What the process may hold is as it was at the start, so of the same number all has been said.
+        if (limits.connections, limits.namesConnections)
+            != (running.limits.connections, running.limits.namesConnections)
+        {
+            prepared.budget.report(wanted: limits.connections, isNamed: limits.namesConnections, to: self.logger)
+        }
         if !needs.isEmpty {
             self.logger.warning(
                 "what was changed in the configuration needs a restart",

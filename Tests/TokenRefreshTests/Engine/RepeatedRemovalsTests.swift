@@ -1,0 +1,50 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Removals of what is removed already.
+@Suite struct RepeatedRemovalsTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let left = [ForgottenToken(kind: .refreshToken, verdict: .unreachable(.waiting), endsAt: nil)]
+
+    @Test func `a removal that finds no tokens tells of those that still wait to be revoked`() async throws {
+        // Given a removal that broke off, after which a sweep has taken the tokens to be revoked
+        try await self.house.put(.valid().with { $0.tokens = nil })
+        self.house.kills.keep(self.left, of: alice)
+        try await self.house.withReplica(self.provider) { replica in
+            // When it is asked for again
+            let outcomes = try await replica.engine.forget(alice)
+
+            // Then it does not look as if all were revoked, and the provider is asked by nobody twice
+            #expect(outcomes == self.left)
+            #expect(self.provider.revoked.isEmpty)
+            // And it is over when nothing waits any more
+            self.house.kills.keep([], of: alice)
+            #expect(try await replica.engine.forget(alice).isEmpty)
+        }
+    }
+
+    @Test func `a removal that finds tokens tells of these`() async throws {
+        try await self.house.put(.valid())
+        self.house.kills.keep(self.left, of: alice)
+        try await self.house.withReplica(self.provider) { replica in
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+        }
+    }
+
+    @Test func `a removal that can't know whether anything waits fails`() async throws {
+        try await self.house.put(.valid().with { $0.tokens = nil })
+        self.house.kills.takeNothing()
+        try await self.house.withReplica(self.provider) { replica in
+            let error = await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.forget(alice)
+            }
+            #expect(error?.code == .storeLost)
+        }
+    }
+}
