@@ -104,7 +104,8 @@ struct ChunkedDecoder: Sendable {
         }
         guard let slice = buffer.readSlice(length: end) else { return .needsMore }
         let section = FieldSection(limits: Self.trailerLimits, refusesUnderscores: false)
-        let fields = try section.read(slice.readableBytesUInt8Span, from: 0, to: end)
+        var fields: [Field] = []
+        try section.read(slice.readableBytesUInt8Span, from: 0, to: end, into: &fields)
         return .end(Trailers(bytes: slice, fields: fields))
     }
 }

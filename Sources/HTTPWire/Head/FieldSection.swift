@@ -5,9 +5,9 @@ struct FieldSection {
     let refusesUnderscores: Bool
 
     /// The fields from `start` up to the empty line, which must end at `end`.
-    func read(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(WireError) -> [Field] {
-        var fields: [Field] = []
-        fields.reserveCapacity(12)
+    ///
+    /// - Parameter fields: none yet.
+    func read(_ bytes: Span<UInt8>, from start: Int, to end: Int, into fields: inout [Field]) throws(WireError) {
         var position = start
         // Within `end` every line has its CRLF: the scanner has seen to it.
         while bytes[position] != .carriageReturn {
@@ -20,7 +20,6 @@ struct FieldSection {
             position = field.line.upper
         }
         guard position + 2 == end, bytes[position + 1] == .lineFeed else { throw .bad("a bare CR in a field") }
-        return fields
     }
 
     private func readLine(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(WireError) -> Field {

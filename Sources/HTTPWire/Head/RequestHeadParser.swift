@@ -7,6 +7,7 @@ package import NIOCore
 package struct RequestHeadParser {
     private let limits: HeadLimits
     private var assembly = HeadAssembly<RequestLine>()
+    private var spare = SpareFields()
     /// The empty line before this request has come.
     private var hasSkippedLine = false
 
@@ -114,14 +115,16 @@ package struct RequestHeadParser {
         )
     }
 
-    private func parse(_ buffer: ByteBuffer, _ line: RequestLine) throws(WireError) -> RequestHead {
+    private mutating func parse(_ buffer: ByteBuffer, _ line: RequestLine) throws(WireError) -> RequestHead {
         let bytes = buffer.readableBytesUInt8Span
         let target = try RequestTarget(line.target, method: line.method, in: bytes)
         let section = FieldSection(limits: self.limits, refusesUnderscores: true)
-        var fields = try section.read(bytes, from: line.end, to: bytes.count)
+        var fields = self.spare.take()
+        try section.read(bytes, from: line.end, to: bytes.count, into: &fields)
         let connection = try ConnectionOptions(&fields, in: bytes, isRequest: true)
         let body = try BodyFraming.declared(by: &fields, in: bytes, minorVersion: line.minorVersion) ?? .none
         let meaning = try RequestFields(&fields, in: bytes, target: target, minorVersion: line.minorVersion)
+        self.spare.keep(fields)
         return RequestHead(
             bytes: buffer,
             method: line.method,

@@ -4,6 +4,7 @@ package import NIOCore
 package struct ResponseHeadParser {
     private let limits: HeadLimits
     private var assembly = HeadAssembly<StatusLine>()
+    private var spare = SpareFields()
 
     /// - Parameter limits: of each head; the one for targets means nothing here.
     package init(limits: HeadLimits = .response) {
@@ -49,7 +50,7 @@ package struct ResponseHeadParser {
         return StatusLine(minorVersion: minorVersion, status: status, end: end)
     }
 
-    private func parse(
+    private mutating func parse(
         _ buffer: ByteBuffer,
         _ line: StatusLine,
         answering method: HTTPMethod
@@ -57,9 +58,11 @@ package struct ResponseHeadParser {
         let bytes = buffer.readableBytesUInt8Span
         let status = line.status
         let section = FieldSection(limits: self.limits, refusesUnderscores: false)
-        var fields = try section.read(bytes, from: line.end, to: bytes.count)
+        var fields = self.spare.take()
+        try section.read(bytes, from: line.end, to: bytes.count, into: &fields)
         let connection = try ConnectionOptions(&fields, in: bytes, isRequest: false)
         let declared = try BodyFraming.declared(by: &fields, in: bytes, minorVersion: line.minorVersion)
+        self.spare.keep(fields)
         let hasBody = status >= 200 && status != 204 && status != 304 && method != .head
         let body: BodyFraming = hasBody ? declared ?? .untilClose : .none
         var describedLength: Int?

@@ -3,7 +3,9 @@
 ///
 /// Everything else stays byte for byte: other hosts, other paths, relative targets, and targets with dot segments, which
 /// might lead out of the prefix, or with `\` or a tab, which a browser takes for a slash or for nothing.
-package struct AnswerTargets: Sendable {
+///
+/// An object, since each answer takes hold of it, and its parts are many.
+package final class AnswerTargets: Sendable {
     /// `http` or `https`, in lower case.
     private let scheme: [UInt8]
     /// Host, and port where it is not the scheme's, in lower case.

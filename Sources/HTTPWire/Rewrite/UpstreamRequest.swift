@@ -1,7 +1,8 @@
 package import NIOCore
 
-/// What a route changes of each request head, prepared once: it holds no secret.
-package struct UpstreamRequest: Sendable {
+/// What a route changes of each request head, prepared once: it holds no secret. An object, since each request takes hold of
+/// it, and its parts are many.
+package final class UpstreamRequest: Sendable {
     /// The upstream's path, beginning and ending with `/`.
     private let path: ByteBuffer
     /// The `Host` line with its CRLF.

@@ -79,25 +79,25 @@ extension Exchange {
     }
 
     func pass(_ answer: ResponseHead, extra: StaticString = "") {
-        guard let request = self.request else { return }
+        guard let minorVersion = self.request?.minorVersion else { return }
         self.heldAnswer = nil
         self.record?.status = answer.status
         // Nothing is sent again from here on.
         self.kept = KeptBody(limit: 0)
         var framing = answer.body
-        if request.minorVersion == 0 {
+        if minorVersion == 0 {
             if framing == .chunked { framing = .untilClose }
         } else if framing == .untilClose {
             framing = .chunked
         }
         self.closesAfterAnswer =
-            !request.keepsAlive || !self.isRequestEnded || framing == .untilClose || self.loop.isDraining
+            self.request?.keepsAlive != true || !self.isRequestEnded || framing == .untilClose || self.loop.isDraining
         self.answerEncoder = BodyEncoder(framing)
         let head = CallerAnswer.head(
             of: answer,
             framing: framing,
             close: self.closesAfterAnswer,
-            keepAlive: request.minorVersion == 0 && !self.closesAfterAnswer,
+            keepAlive: minorVersion == 0 && !self.closesAfterAnswer,
             extra: extra,
             targets: self.match?.route.targets,
             reusing: self.loop.answerHeads.take()

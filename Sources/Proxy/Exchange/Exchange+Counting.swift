@@ -10,7 +10,7 @@ extension Exchange {
         case .hold: self.record?.replay = .held
         case .passAndRefresh: self.record?.replay = .impossible
         case .passMarkedReplayed: self.record?.replay = .refused
-        case .pass where self.record?.isReplayed == true: self.record?.replay = .answered
+        case .pass where self.record?.replay.hasBeenSent == true: self.record?.replay = .answered
         case .pass, .sendAgain, .fail: break
         }
     }

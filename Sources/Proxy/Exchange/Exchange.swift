@@ -11,7 +11,8 @@ final class Exchange {
     var machine = ExchangeMachine()
     private(set) var unverified: UnverifiedCaller
 
-    /// The request under way, from its head's coming to the last byte of its answer.
+    /// The request under way, from its head's coming to the last byte of its answer. Ask it for what is needed: a copy of
+    /// the whole costs a count for each of its parts.
     var request: RequestHead?
     /// Where that goes, once it is settled: there may be an answer before.
     var match: RouteTable.Match?
@@ -73,8 +74,7 @@ final class Exchange {
 
     /// The request will still be here whole if its connection turns out to be stale, and may be sent twice.
     var canSurelyBeRepeated: Bool {
-        guard let request = self.request else { return false }
-        return !request.hasBody && request.method.isIdempotent
+        self.request?.hasBody == false && self.request?.method.isIdempotent == true
     }
 
     /// The caller can take more of the answer.
@@ -131,7 +131,7 @@ extension Exchange {
 
     /// The upstream can't read chunks, so a body whose length is not known must be here whole before it is sent.
     private var needsLength: Bool {
-        guard let request = self.request, request.body == .chunked, let route = self.match?.route else { return false }
+        guard self.request?.body == .chunked, let route = self.match?.route else { return false }
         return self.loop.pools[route.pool].speaksHTTP10
     }
 

@@ -156,7 +156,10 @@ package final class ProxyServer: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     try loop.value.admit(channel, speaksTLS: tls != nil) {
                         let pipeline = channel.pipeline.syncOperations
-                        if let tls { try pipeline.addHandler(tls.handler()) }
+                        if let tls {
+                            try pipeline.addHandler(DirectOutputHandler())
+                            try pipeline.addHandler(tls.handler())
+                        }
                         try pipeline.addHandler(
                             CallerHandler(loop: loop.value, isOnUnixSocket: false, isEncrypted: tls != nil)
                         )

@@ -108,6 +108,7 @@ package struct UpstreamDialer: Sendable {
                     try attempt(channel)
                     let pipeline = channel.pipeline.syncOperations
                     if let tls = origin.tls {
+                        try pipeline.addHandler(DirectOutputHandler())
                         try pipeline.addHandler(tls.handler(for: origin.host))
                         try pipeline.addHandler(HandshakeWatch(on: channel.eventLoop))
                     }

@@ -55,8 +55,13 @@ extension RequestRecord {
     }
 
     /// Whether it was sent again after a dead token.
-    package var isReplayed: Bool {
-        switch self.replay {
+    package var isReplayed: Bool { self.replay.hasBeenSent }
+}
+
+extension RequestRecord.Replay {
+    /// Whether the request was sent again.
+    package var hasBeenSent: Bool {
+        switch self {
         case .sent, .answered, .refused: true
         case .none, .held, .impossible: false
         }

@@ -44,6 +44,8 @@ package enum Console {
 
     /// The same where it can't be waited for: left out when nobody takes it at once.
     static func offer(_ line: String) {
+        var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+        guard unsafe poll(&output, 1, 0) == 1, output.revents == Int16(POLLOUT) else { return }
         _ = try? Self.write(Array("\(PlainText.line(line))\n".utf8), to: STDOUT_FILENO, waiting: false)
     }
 
