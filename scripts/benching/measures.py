@@ -24,9 +24,15 @@ class Bench(Servers):
     def wrk(self, port, case, seconds):
         script = self.work / "upload.lua"
         script.write_text('wrk.method = "POST"\nwrk.body = string.rep("x", 1048576)\n')
-        connections = 8 if case == "upload" else self.options.connections
+        url = f"http://127.0.0.1:{port}{CASES[case][1]}"
+        if case == "upload":
+            return self.run_wrk(url, 8, seconds, "-s", script)
+        return self.run_wrk(url, self.options.connections, seconds)
+
+    def run_wrk(self, url, connections, seconds, *arguments):
+        """Requests in all, and a second."""
         command = ["taskset", "-c", str(self.options.load_core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
-                   f"http://127.0.0.1:{port}{CASES[case][1]}"] + (["-s", str(script)] if case == "upload" else [])
+                   *map(str, arguments), url]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         if "Non-2xx" in text or "Socket errors" in text:
             stop(f"not all answers were good:\n{text}", 1)

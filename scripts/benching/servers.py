@@ -57,6 +57,7 @@ class Servers:
                 ssl_certificate {certificate}; ssl_certificate_key {key}; root {files};
                 location /small {{ return 200 "hello, world\\n"; }}
                 location /large {{ sendfile on; }}
+                location /page {{ ssi on; ssi_types *; }}
                 location /sink {{ mirror /null; error_page 405 =200 $uri; }}
                 location = /null {{ internal; return 204; }} }}
             """, plain, self.options.load_core)
@@ -139,15 +140,16 @@ backend api
         return self.start(name, ["envoy", "-c", config, "--concurrency", "1", "--use-dynamic-base-id", "-l", "critical"],
                           port, self.options.proxy_core)
 
-    def proxy_martlet(self, port, target, tls, name, **options):
+    def proxy_martlet(self, port, target, tls, name, listener="", more="", **options):
+        """With `listener` behind the listener's address, and `more` sections."""
         admin, home = free_port(), self.work / name
         home.mkdir()
         scheme, trust = ("https", f"upstream_tls: {{ ca: {self.certificate[0]} }}") if tls else ("http", "")
         (home / "martlet.yaml").write_text(f"""
-listeners: [{{ address: 127.0.0.1:{port} }}]
+listeners: [{{ address: 127.0.0.1:{port}{listener} }}]
 admin: {{ address: 127.0.0.1:{admin} }}
 state_dir: {home}/state
-log: {{ level: warning, access: {str(self.options.access_log).lower()} }}
+{more}log: {{ level: warning, access: {str(self.options.access_log).lower()} }}
 providers:
   none: {{ token_endpoint: "http://127.0.0.1:9/token", client_id: bench }}
 accounts:

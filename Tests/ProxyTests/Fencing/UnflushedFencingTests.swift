@@ -65,7 +65,7 @@ import TokenModel
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nLong: \(Self.longField)\r\n\r\n")
             let upstream = try await rig.upstream.accept()
-            #expect(String(buffer: try await upstream.bytes(15)) == "GET / HTTP/1.1\r")
+            #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
 
             // When the kill comes
             let fenced = await rig.server.fence(.kill(streams: streams))

@@ -219,7 +219,7 @@ import TokenStorage
             #expect(replica.events.isEmpty)
             #expect(other.spent.isEmpty)
             #expect(other.revoked.isEmpty)
-            #expect(forgotten.map(\.verdict) == [.unreachable(.noKnownReason), .unreachable(.noKnownReason)])
+            #expect(forgotten.map(\.verdict) == [.unreachable(.notConfigured), .unreachable(.notConfigured)])
         }
     }
 

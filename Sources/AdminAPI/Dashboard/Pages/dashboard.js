@@ -236,7 +236,7 @@ const UNKEPT = {
 const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable", "given_up"];
 
 /// Where the API's word alone would not tell one part from the other.
-const PART_WORDS = { unreachable: "provider unreachable", given_up: "given up with the provider unreachable" };
+const PART_WORDS = { unreachable: "provider unreachable" };
 
 /// How many tokens are in a part: the API counts those given up as unreachable, too.
 function countOf(tokens, part) {
