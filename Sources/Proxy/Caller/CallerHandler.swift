@@ -180,10 +180,7 @@ final class CallerHandler: ChannelDuplexHandler {
     private func process() {
         guard !self.isProcessing else { return }
         self.isProcessing = true
-        // There is none other as long as there is this one.
-        if let exchange = self.exchange {
-            while case .open = self.state, self.exchange != nil, self.step(exchange) {}
-        }
+        while case .open = self.state, let exchange = self.exchange, self.step(exchange) {}
         self.isProcessing = false
     }
 

@@ -26,18 +26,25 @@ package struct RequestReader {
     /// Bytes that wait here.
     package var count: Int { self.buffer.readableBytes }
 
-    /// Part of a head has come, or of a body.
-    package var hasBegun: Bool { self.isInBody || self.parser.hasBegun || self.count > 0 }
+    /// Part of a head has come, or of a body. Kept, since it is asked with each read, and for an answer from its parts they
+    /// would all be copied.
+    package private(set) var hasBegun = false
 
     /// Takes what was read from the caller.
     package mutating func receive(_ bytes: ByteBuffer) {
         self.buffer.append(bytes)
+        self.lookWhetherBegun()
+    }
+
+    private mutating func lookWhetherBegun() {
+        self.hasBegun = self.isInBody || self.parser.hasBegun || self.count > 0
     }
 
     /// Takes the next part from the bytes that are here.
     ///
     /// - Throws: what breaks HTTP/1.1; nothing that follows can be understood then.
     package mutating func next() throws(WireError) -> Step {
+        defer { self.lookWhetherBegun() }
         let step = self.isInBody ? try self.nextOfBody() : try self.nextHead()
         // A read buffer is not held for nothing.
         if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
@@ -74,6 +81,7 @@ package struct RequestReader {
     /// Throws away what waits here.
     package mutating func clear() {
         self.buffer = ByteBuffer()
+        self.lookWhetherBegun()
     }
 }
 

@@ -165,10 +165,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
         defer { self.isProcessing = false }
         do throws(WireError) {
             while let exchange = self.exchange {
-                var mayHaveMore = true
-                // Taking hold of it for each part anew would cost more than to look whether it is the same.
-                while mayHaveMore, self.exchange === exchange { mayHaveMore = try self.step(exchange) }
-                guard mayHaveMore else { break }
+                guard try self.step(exchange) else { break }
             }
         } catch {
             self.exchange?.upstreamInvalid()
