@@ -3,6 +3,15 @@ package enum KillScope: Hashable, Sendable {
     case all
     case provider(ProviderID)
     case account(AccountID)
+
+    /// As `martlet kill` and `martlet revive` take it.
+    package var option: String {
+        switch self {
+        case .all: "--all"
+        case .provider(let provider): "--provider \(provider)"
+        case .account(let account): "--account \(account)"
+        }
+    }
 }
 
 /// What becomes of requests under way whose token has been killed.

@@ -51,6 +51,13 @@ internal import Testing
         }
     }
 
+    @Test func `a kill that finds neither says that nothing was killed`() async throws {
+        let program = try Program()
+        let outcome = try await program.run("kill", "--all", "--reason", "drill", "--admin", "http://127.0.0.1:1")
+        #expect(outcome.status == 69)
+        #expect(outcome.complaint.contains("nothing was killed: a kill goes through a gateway that runs"))
+    }
+
     @Test(arguments: [["--admin-token-file", "/no/such"], []])
     func `without a configuration, too, nobody who listens comes first`(options: [String]) async throws {
         let program = try Program()

@@ -28,6 +28,18 @@ import Testing
         withExtendedLifetime((mock, gateway)) {}
     }
 
+    @Test func `where callers are answered no gateway's admin API is there, whatever token is missing`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let arguments = ["status", "--admin", gateway.callers, "--admin-token-file", "/no/such"]
+        let outcome = try await Program.run("martlet", arguments, in: directory)
+        #expect(outcome.exitCode == 69)
+        #expect(outcome.errors.contains("that is not an admin address, but one for callers"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("; and nothing could be asked without a token: no /no/such"))
+        withExtendedLifetime((mock, gateway)) {}
+    }
+
     @Test func `https to an admin listener without TLS is told from a gateway that is not there`() async throws {
         // Given a gateway whose admin listener has no TLS
         let directory = try TemporaryDirectory()

@@ -105,7 +105,7 @@ import Testing
         // Given a gateway that takes fewer connections than by default
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
-        let gateway = try await Cramped(mock, descriptors: 256, in: directory)
+        let gateway = try await Cramped(mock, descriptors: 2_048, in: directory)
         let program = gateway.program
         let lines = { @Sendable (words: String) -> [Substring] in
             program.complaints.split(separator: "\n").filter { $0.contains(words) }

@@ -97,6 +97,10 @@ import TokenStorage
             try await eventually("both tokens to be given up") {
                 try await one.kills.report(on: report.id).tokens.givenUp == 2
             }
+            // and the log names each, for whoever can end its grant
+            try await eventually("the log to say so") {
+                self.house.log.lines.count { $0.hasPrefix("warning a killed token is given up") } == 2
+            }
             let tokens = try await one.kills.report(on: report.id).tokens
             #expect(tokens.unreachable == 2 && tokens.total == 2)
             let revocations = try await one.kills.revocations(of: report.id)
@@ -177,6 +181,31 @@ import TokenStorage
             #expect(told.count == 2)
             #expect(told.allSatisfy { $0.contains("provider.name=gone") })
             #expect(told.allSatisfy { $0.contains("revocation.reason=not_configured") })
+        }
+    }
+
+    @Test func `given a provider that is taken out while it is away, the log says so then`() async throws {
+        // Given killed tokens whose provider was asked in vain
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("it to have been asked twice for each") {
+                let tokens = try await one.kills.revocations(of: report.id)
+                return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 }
+            }
+
+            // When the configuration has it no more, and their turn has come
+            self.house.provider.goAway()
+            let asked = try await one.kills.revocations(of: report.id).map(\.tries).max() ?? 0
+            try await eventually("their turn to have come again") {
+                try await one.kills.revocations(of: report.id).allSatisfy { $0.tries > asked + 2 }
+            }
+
+            // Then that is said once of each
+            let told = self.house.log.lines.filter { $0.hasPrefix("warning nobody was asked to revoke a killed token") }
+            #expect(told.count == 2)
         }
     }
 

@@ -28,13 +28,17 @@ internal import martlet
         #expect(self.budget(limit: 64).connections == 1)
     }
 
-    @Test(arguments: [(true, "warning fewer connections"), (false, "info fewer connections")])
-    func `where there are too few, who named a number is warned, and the default gives way`(
+    @Test(arguments: [
+        (true, 4_096, "warning fewer connections"), (false, 4_096, "info fewer connections"),
+        (false, 256, "warning fewer connections"),
+    ])
+    func `where there are too few, who named a number is warned, and the default gives way, but not down to few`(
         isNamed: Bool,
+        limit: Int,
         begin: String
     ) throws {
         let log = HeardLog()
-        let budget = self.budget(limit: 4_096)
+        let budget = self.budget(limit: limit)
         budget.report(wanted: 10_000, isNamed: isNamed, to: log.logger)
         let line = try #require(log.lines.first)
         #expect(log.lines.count == 1)

@@ -160,14 +160,3 @@ extension AdminError {
         }
     }
 }
-
-extension KillScope {
-    /// As `martlet kill` and `martlet revive` take it.
-    fileprivate var option: String {
-        switch self {
-        case .all: "--all"
-        case .provider(let provider): "--provider \(provider)"
-        case .account(let account): "--account \(account)"
-        }
-    }
-}

@@ -7,6 +7,7 @@ final class ClaimSightings: Sendable {
     private struct State {
         var claims: [AccountID: (claim: AccountRecord.Claim, since: BootInstant)] = [:]
         var tries: [RecordKey: (tries: Int, since: BootInstant)] = [:]
+        var orphans: Set<RecordKey> = []
     }
 
     private let state = Mutex(State())
@@ -31,8 +32,16 @@ final class ClaimSightings: Sendable {
         }
     }
 
+    /// Whether it is seen for the first time that there is nobody to ask.
+    func isNewOrphan(_ key: RecordKey) -> Bool {
+        self.state.withLock { $0.orphans.insert(key).inserted }
+    }
+
     /// There will be no more of it.
     func forget(_ key: RecordKey) {
-        _ = self.state.withLock { $0.tries.removeValue(forKey: key) }
+        self.state.withLock { state in
+            state.tries.removeValue(forKey: key)
+            state.orphans.remove(key)
+        }
     }
 }

@@ -62,9 +62,11 @@ extension Revoker {
     }
 
     /// The tokens of an account that were taken away and are not revoked yet, by whatever kill; those given up are not among
-    /// them.
+    /// them, nor those that have ended by themselves.
     func unrevoked(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
-        try await self.revocations.open(of: account).map { record in
+        let now = self.timepiece.now.wall
+        let open = try await self.revocations.open(of: account).filter { $0.endsAt.map { now < $0 } ?? true }
+        return open.map { record in
             UnrevokedToken(
                 kind: record.kind,
                 reason: self.endpoint(record.binding) == nil ? .notConfigured : .waiting,

@@ -59,6 +59,13 @@ extension Revoker {
         guard let token = record.token, !Self.isGivenUp(record, now: now.wall) else {
             record.outcome = .unreachable
             try await self.settle(record, at: key, expecting: stored.version)
+            self.logger.warning(
+                "a killed token is given up, as its provider could not be asked for a day: end the grant at the provider itself",
+                metadata: [
+                    "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
+                    "provider.name": "\(record.binding.provider)",
+                ]
+            )
             return nil
         }
         let due = self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now.boot)
@@ -76,7 +83,7 @@ extension Revoker {
                 RevocationVerdict.unreachable(.notConfigured)
             }
         record.outcome = RevocationRecord.Outcome(verdict)
-        self.tell(verdict, of: record, wasAsked: endpoint != nil)
+        self.tell(verdict, of: record, at: key, wasAsked: endpoint != nil)
         guard record.outcome.isOpen else {
             try await self.settle(record, at: key, expecting: version)
             return nil
@@ -85,7 +92,7 @@ extension Revoker {
         return now.boot.advanced(by: Self.pause(after: record.tries))
     }
 
-    private func tell(_ verdict: RevocationVerdict, of record: RevocationRecord, wasAsked: Bool) {
+    private func tell(_ verdict: RevocationVerdict, of record: RevocationRecord, at key: RecordKey, wasAsked: Bool) {
         var facts: Logger.Metadata = [
             "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
             "revocation.outcome": "\(verdict.name)",
@@ -97,7 +104,7 @@ extension Revoker {
             facts["provider.name"] = "\(record.binding.provider)"
             // It goes on for a day; once is enough for whoever can put the provider back.
             self.logger.log(
-                level: record.tries == 1 ? .warning : .debug,
+                level: self.sightings.isNewOrphan(key) ? .warning : .debug,
                 """
                 nobody was asked to revoke a killed token: its provider, or the client it was made for, is not configured \
                 any more; put it back within a day, or end the grant at the provider itself

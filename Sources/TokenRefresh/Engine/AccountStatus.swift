@@ -87,7 +87,9 @@ extension AccountStatus {
         } else {
             self.state = isUsable ? .valid : .expired
         }
-        self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil ? nil : $0.expiresAt }
+        // A minted token of another client is not used, and not waited for to end.
+        let isAnothers = desk.mints && record?.binding != desk.binding
+        self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil || isAnothers ? nil : $0.expiresAt }
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt
         self.lastError =

@@ -94,7 +94,9 @@ extension RefreshEngine {
         let now = self.timepiece.now
         let grant = GrantID.random()
         let rewrite = try await self.rewrite(account) { entry, plan throws(AccountChangeError) in
-            guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else { throw .killed(account) }
+            guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
+                throw .killed(account, by: epochs, at: [plan.provider])
+            }
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
             var old = entry?.record
             if epochs.verdict(on: old, of: account, at: plan.provider) != .live { old?.rememberKilled() }
@@ -137,7 +139,9 @@ extension RefreshEngine {
             plan throws(AccountChangeError) in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
             // Else a kill of the one provider would be escaped by way of the other.
-            guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else { throw .killed(account) }
+            guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else {
+                throw .killed(account, by: epochs, at: [plan.provider, record.binding.provider])
+            }
             before = (record, plan)
             record.adopt(plan.binding)
             return record
@@ -159,7 +163,7 @@ extension RefreshEngine {
         case .live: return
         case .killed:
             self.kills.storedDead()
-            throw .killed(account)
+            throw .killed(account, by: epochs, at: Set([plan.provider, record?.binding.provider].compactMap { $0 }))
         case .dead:
             self.kills.storedDead()
             throw .killedMeanwhile(account)
@@ -302,14 +306,17 @@ extension AccountChangeError {
         AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
     }
 
-    fileprivate static func killed(_ account: AccountID) -> AccountChangeError {
-        AccountChangeError(
-            .killed,
-            """
-            account \(account) is killed, and tokens can't come before martlet revive with the scope that was killed \
-            (--account \(account), its --provider, or --all); martlet kills shows the kill
-            """
-        )
+    /// - Parameter providers: the account's, and the one that its tokens were made for.
+    fileprivate static func killed(
+        _ account: AccountID,
+        by epochs: KillEpochs,
+        at providers: Set<ProviderID>
+    ) -> AccountChangeError {
+        let scopes = [.all] + providers.sorted().map(KillScope.provider) + [.account(account)]
+        let revivals = scopes.filter(epochs.isKilled).map { "martlet revive \($0.option) --reason TEXT" }
+        // What is dead by a kill that no longer holds needs no revival, but other tokens.
+        let help = revivals.isEmpty ? "" : ": before tokens can come it takes \(revivals.joined(separator: " and "))"
+        return AccountChangeError(.killed, "account \(account) is killed\(help); martlet kills shows the kill")
     }
 
     /// Of which of an account's killed and removed tokens it is nothing is kept.

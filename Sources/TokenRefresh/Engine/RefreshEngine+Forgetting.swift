@@ -67,7 +67,8 @@ extension RefreshEngine {
         if rewrite.hasWritten {
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
         }
-        guard outcomes.isEmpty else { return outcomes }
+        // Of an account that nothing was ever taken from nothing waits: to look for that takes reading all that does.
+        guard outcomes.isEmpty, rewrite.entry?.record.killed.isEmpty == false else { return outcomes }
         return try await self.unrevoked(of: account)
     }
 

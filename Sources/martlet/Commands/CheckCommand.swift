@@ -12,7 +12,7 @@ struct CheckCommand: ParsableCommand {
         abstract: "Read the configuration and print what it means.",
         discussion: """
             Needs no running gateway, and makes nothing. Exits with 78 and all faults when the configuration has some, or \
-            when the admin token file is there and serve would refuse it.
+            when the admin token file is there and serve would refuse it: run it as the user that serve runs as.
 
             Example:
               martlet check --config martlet.yaml

@@ -17,12 +17,7 @@ struct HealthCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try await self.admin.client(needsToken: false)
-        let reply = try await client.exchange(.readiness)
-        guard reply.httpStatus == 200 || reply.httpStatus == 503 else {
-            throw reply.failure(of: AdminRequest.readiness.attempt)
-                ?? CommandFailure(.unavailable, "the answer (\(reply.httpStatus)) is not one of a gateway's admin API")
-        }
-        let readiness = try reply.read(ReadinessReply.self)
+        let (reply, readiness) = try await client.readiness()
         if self.admin.isJSON { Console.say(reply.text) }
         if let obstacle = readiness.obstacle { throw CommandFailure(.no, "the gateway is not ready: \(obstacle)") }
         if !self.admin.isJSON { Console.say("ready") }

@@ -38,16 +38,20 @@ package struct DescriptorBudget: Equatable, Sendable {
 }
 
 extension DescriptorBudget {
+    /// Fewer connections than most gateways need.
+    private static let few = 256
+
     /// Says so where the process can't hold as many as it was to.
     ///
-    /// - Parameter isNamed: whether somebody has asked for so many, and is warned; the default gives way, as it is to.
+    /// - Parameter isNamed: whether somebody has asked for so many, and is warned; the default gives way, as it is to, and
+    ///   somebody is warned only where that leaves few.
     package func report(wanted: Int, isNamed: Bool, to logger: Logger) {
         guard self.connections < wanted else { return }
         let limit: Int = DescriptorLimit.current ?? 0
         let facts: Logger.Metadata = [
             "connections.limit": .stringConvertible(self.connections), "descriptors.limit": .stringConvertible(limit),
         ]
-        if isNamed {
+        if isNamed || self.connections < Self.few {
             logger.warning(
                 """
                 fewer connections are taken than limits.connections allows: the process may hold too few descriptors; \

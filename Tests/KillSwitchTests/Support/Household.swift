@@ -44,7 +44,7 @@ struct Household: Sendable {
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             fence: fence,
-            endpoint: { $0.provider == provider.id ? provider : nil }
+            endpoint: { $0.provider == provider.id && provider.isConfigured ? provider : nil }
         )
         return Replica(kills: kills, fence: fence)
     }
@@ -179,6 +179,7 @@ final class HeardFence: KillFence {
 final class RevokingEndpoint: TokenEndpoint {
     private struct State {
         var verdict = RevocationVerdict.revoked
+        var isConfigured = true
         var revoked: [String] = []
     }
 
@@ -191,6 +192,11 @@ final class RevokingEndpoint: TokenEndpoint {
     var asked: [String] { self.state.withLock { $0.revoked } }
 
     func answer(_ verdict: RevocationVerdict) { self.state.withLock { $0.verdict = verdict } }
+
+    var isConfigured: Bool { self.state.withLock { $0.isConfigured } }
+
+    /// The configuration has it no more.
+    func goAway() { self.state.withLock { $0.isConfigured = false } }
 
     func redeem(
         _ refreshToken: Secret,

@@ -131,10 +131,10 @@ extension RemovalReply {
     package var failure: CommandFailure? {
         let alive = self.tokens.filter(\.mayLiveOn)
         guard !alive.isEmpty else { return nil }
-        let tokens = alive.map { "\($0.kind) token \($0.reason == "waiting" ? "waiting" : $0.outcome)" }
+        let tokens = alive.map { "\($0.kind) token \($0.isWaiting ? "waiting" : $0.outcome)" }
             .joined(separator: ", ")
-        let isGone = alive.contains { $0.reason == "not_configured" }
-        let isAskedAgain = alive.contains { $0.outcome == "unreachable" && $0.reason != "not_configured" }
+        let isGone = alive.contains(where: \.isNobodys)
+        let isAskedAgain = alive.contains { $0.outcome == "unreachable" && !$0.isNobodys }
         let remedy =
             isGone
             ? "nobody was asked where the provider, or the client they were made for, is not configured any more: put it "
@@ -147,4 +147,12 @@ extension RemovalReply {
                 + "the grant at the provider itself"
         )
     }
+}
+
+extension RemovedTokenReply {
+    /// Its provider is asked by itself; it was taken away before. A provider that answered may have used the same word.
+    fileprivate var isWaiting: Bool { self.outcome == "unreachable" && self.reason == "waiting" }
+
+    /// There is nobody to ask, likewise.
+    fileprivate var isNobodys: Bool { self.outcome == "unreachable" && self.reason == "not_configured" }
 }

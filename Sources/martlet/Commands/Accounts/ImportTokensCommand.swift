@@ -47,26 +47,10 @@ struct ImportTokensCommand: AsyncParsableCommand {
             )
         }
         let before = try await self.standing(client)
-        let reply: AdminReply
-        do throws(CommandFailure) {
-            reply = try await client.send(.importTokens(tokens.body, for: self.name))
-        } catch {
-            throw await Self.helped(error, before, client)
-        }
+        let reply = try await client.send(.importTokens(tokens.body, for: self.name))
         if self.admin.isJSON { return Console.say(reply.text) }
         let account = try reply.read(AccountReply.self)
         Console.say(AccountText(times: RelativeTime(now: .now)).imported(account, over: before))
-    }
-
-    /// A failure with what lifts the kills that hold the account, where some do.
-    private static func helped(
-        _ failure: CommandFailure,
-        _ account: AccountReply?,
-        _ client: AdminClient
-    ) async -> CommandFailure {
-        guard failure.status == .no, let account else { return failure }
-        guard let revival = AccountReply.revival(of: await client.kills(of: account)) else { return failure }
-        return CommandFailure(failure.status, "\(failure.message); \(revival)")
     }
 
     /// The account as it is; `nil` where the gateway does not show it.

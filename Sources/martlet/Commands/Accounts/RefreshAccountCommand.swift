@@ -21,11 +21,11 @@ struct RefreshAccountCommand: AsyncParsableCommand {
         let client = try await self.admin.client()
         let reply = try await client.send(.refresh(self.name))
         let account = try reply.read(AccountReply.self)
+        // What is asked for the words alone does not hold up the answer.
+        if self.admin.isJSON { Console.say(reply.text) }
         let kills = await client.kills(of: account)
         let times = RelativeTime(now: .now)
-        if self.admin.isJSON {
-            Console.say(reply.text)
-        } else {
+        if !self.admin.isJSON {
             for line in AccountText(times: times).details(account, kills: kills) { Console.say(line) }
         }
         if let failure = account.failureAfterRefresh(times, kills: kills) { throw failure }

@@ -53,12 +53,30 @@ struct AdminClient: Sendable {
         }
     }
 
-    /// What to say where there is no token to send: first of all whether anybody is there.
+    /// Asks whether a gateway is there, and how it is.
     ///
-    /// - Parameter fault: why there is none.
-    func failure(withoutToken fault: CommandFailure) async -> CommandFailure {
+    /// - Parameter help: what helps where none is.
+    func readiness(
+        otherwise help: String = AdminRequest.isItRunning
+    ) async throws(CommandFailure) -> (reply: AdminReply, content: ReadinessReply) {
+        var request = AdminRequest.readiness
+        request.helpWithoutGateway = help
+        let reply = try await self.exchange(request)
+        guard reply.httpStatus == 200 || reply.httpStatus == 503 else {
+            throw reply.failure(of: request.attempt)
+                ?? CommandFailure(.unavailable, "the answer (\(reply.httpStatus)) is not one of a gateway's admin API")
+        }
+        return (reply, try reply.read())
+    }
+
+    /// What to say where there is no token to send: first of all whether a gateway is there.
+    ///
+    /// - Parameters:
+    ///   - fault: why there is none.
+    ///   - help: what helps where none is.
+    func failure(withoutToken fault: CommandFailure, otherwise help: String) async -> CommandFailure {
         do throws(CommandFailure) {
-            _ = try await self.exchange(.readiness)
+            _ = try await self.readiness(otherwise: help)
         } catch {
             return CommandFailure(
                 error.status,

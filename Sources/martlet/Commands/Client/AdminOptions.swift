@@ -27,15 +27,19 @@ struct AdminOptions: ParsableArguments {
 
     /// The gateway that is meant.
     ///
-    /// - Throws: where there is no token to send, as ``AdminClient/failure(withoutToken:)``.
-    func client(needsToken: Bool = true) async throws(CommandFailure) -> AdminClient {
+    /// - Parameter help: what helps where no gateway is there.
+    /// - Throws: where there is no token to send, as ``AdminClient/failure(withoutToken:otherwise:)``.
+    func client(
+        needsToken: Bool = true,
+        otherwise help: String = AdminRequest.isItRunning
+    ) async throws(CommandFailure) -> AdminClient {
         let access: AdminAccess
         do throws(CommandFailure) {
             access = try self.access(needsToken: needsToken)
         } catch {
             guard needsToken, error.status == .notAllowed else { throw error }
             let stranger = AdminClient(try self.access(needsToken: false))
-            throw await stranger.failure(withoutToken: error)
+            throw await stranger.failure(withoutToken: error, otherwise: help)
         }
         if access.showsTokenOnTheWay {
             Console.complain(

@@ -21,6 +21,8 @@ package struct AdminRequest: Sendable {
     package let patience: Duration
     /// `false` for what anybody may ask.
     package let needsToken: Bool
+    /// What helps where no gateway was there, so that nothing was sent.
+    package var helpWithoutGateway: String
 
     private init(
         _ method: Method,
@@ -36,6 +38,7 @@ package struct AdminRequest: Sendable {
         self.body = body
         self.patience = patience
         self.needsToken = needsToken
+        self.helpWithoutGateway = path == Self.killPath ? Self.nothingWasKilled : Self.isItRunning
     }
 
     /// Whether callers would be served.
@@ -94,14 +97,14 @@ package struct AdminRequest: Sendable {
             : "it may have been done all the same: martlet audit shows whether it was"
     }
 
-    /// What helps where no gateway was there, so that nothing was sent.
-    package var helpWithoutGateway: String {
-        self.path == Self.killPath
-            ? "nothing was killed: a kill goes through a gateway that runs, so start one (martlet serve), or name another on "
-                + "that store with --admin; while none runs no token is used, and none is revoked, and one that runs out of "
-                + "reach uses them until it is stopped"
-            : "is it running? martlet serve starts it, --admin names another address"
-    }
+    /// What helps where no gateway was there, so that no kill was sent.
+    package static let nothingWasKilled =
+        "nothing was killed: a kill goes through a gateway that runs, so start one (martlet serve), or name another on "
+        + "that store with --admin; while none runs no token is used, and none is revoked, and one that runs out of "
+        + "reach uses them until it is stopped"
+
+    /// What helps where no gateway was there.
+    package static let isItRunning = "is it running? martlet serve starts it, --admin names another address"
 
     private static let killPath = "/v1/kill"
 

@@ -48,7 +48,7 @@ struct KillCommand: AsyncParsableCommand {
             .kill(Array(try JSONEncoder().encode(order)), wait: try KillWait.duration(self.wait)),
             for: order.scope,
             reason: self.reason,
-            by: self.admin.client()
+            by: self.admin.client(otherwise: AdminRequest.nothingWasKilled)
         )
         let kill = try reply.read(KillReply.self)
         if self.admin.isJSON {

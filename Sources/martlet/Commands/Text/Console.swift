@@ -46,17 +46,17 @@ package enum Console {
     static func offer(_ line: String) {
         var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&output, 1, 0) == 1, output.revents == Int16(POLLOUT) else { return }
-        _ = try? Self.write(Array("\(PlainText.line(line))\n".utf8), to: STDOUT_FILENO, waiting: false)
+        _ = try? Self.write(Array("\(PlainText.line(line))\n".utf8), to: STDOUT_FILENO, patience: 0)
     }
 
     /// A failure or a warning: one line to standard error.
     static func complain(_ message: String) {
-        Self.tell("martlet: \(PlainText.line(message))\n", on: STDERR_FILENO)
+        Self.tell("martlet: \(PlainText.line(message))\n", on: STDERR_FILENO, patience: Self.patience)
     }
 
     /// A fault of a file, which names itself: one line to standard error.
     static func report(_ fault: String) {
-        Self.tell("\(PlainText.line(fault))\n", on: STDERR_FILENO)
+        Self.tell("\(PlainText.line(fault))\n", on: STDERR_FILENO, patience: Self.patience)
     }
 
     /// A question on standard error, without the end of a line.
@@ -64,11 +64,16 @@ package enum Console {
         Self.tell(question, on: STDERR_FILENO)
     }
 
+    /// How long a failure waits for somebody to read what stands before it, such as a pager, in milliseconds.
+    private static let patience: CInt = 2_000
+
     /// What goes with the results, to standard error. What finds no room there is left out: a command must not go on for
     /// ever because nobody reads how far it is.
-    package static func tell(_ text: String, on output: CInt) {
+    ///
+    /// - Parameter patience: how long to wait for room, in milliseconds.
+    package static func tell(_ text: String, on output: CInt, patience: CInt = 0) {
         // Nobody could be told about a failure here.
-        _ = try? Self.write(Array(text.utf8), to: output, waiting: false)
+        _ = try? Self.write(Array(text.utf8), to: output, patience: patience)
     }
 
     /// Text as it is, to standard output, unbuffered.
@@ -100,19 +105,20 @@ package enum Console {
 
     /// All of `bytes`, however long that takes the reader.
     ///
-    /// - Parameter waiting: for room; otherwise what has none is lost, also where the descriptor waits by itself.
+    /// - Parameter patience: how long to wait for room each time, in milliseconds; what has none then is lost, also where the
+    ///   descriptor waits by itself. `nil` waits for ever.
     /// - Throws: where nobody can take them.
-    package static func write(_ bytes: [UInt8], to descriptor: CInt, waiting: Bool = true) throws(WriteFailure) {
+    package static func write(_ bytes: [UInt8], to descriptor: CInt, patience: CInt? = nil) throws(WriteFailure) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            if !waiting, !Self.hasRoom(at: descriptor) { throw WriteFailure(number: EAGAIN) }
-            // Where there is any room, this much does not wait.
-            let piece = waiting ? rest : rest.prefix(Int(PIPE_BUF))
+            if let patience, !Self.hasRoom(at: descriptor, within: patience) { throw WriteFailure(number: EAGAIN) }
+            // Where a pipe has room, so much does not wait.
+            let piece = patience == nil ? rest : rest.prefix(Int(PIPE_BUF))
             let count = unsafe piece.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             let number = count < 0 ? errno : EIO
             if count > 0 {
                 rest = rest.dropFirst(count)
-            } else if number == EAGAIN, waiting {
+            } else if number == EAGAIN, patience == nil {
                 try Self.awaitRoom(at: descriptor)
             } else if number != EINTR {
                 throw WriteFailure(number: number)
@@ -120,10 +126,10 @@ package enum Console {
         }
     }
 
-    /// Whether something can be written at once, or fails at once.
-    private static func hasRoom(at descriptor: CInt) -> Bool {
+    /// Whether something can be written within so many milliseconds, or fails.
+    private static func hasRoom(at descriptor: CInt, within patience: CInt) -> Bool {
         var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        return unsafe poll(&output, 1, 0) == 1
+        return unsafe poll(&output, 1, patience) == 1
     }
 
     /// Waits until something can be written, or what keeps it from that. Another program that has the same terminal may
