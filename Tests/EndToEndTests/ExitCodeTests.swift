@@ -36,7 +36,7 @@ import Testing
         let outcome = try await Program.run("martlet", arguments, in: directory)
         #expect(outcome.exitCode == 69)
         #expect(outcome.errors.contains("that is not an admin address, but one for callers"), "\(outcome.errors)")
-        #expect(outcome.errors.contains("; and nothing could be asked without a token: no /no/such"))
+        #expect(outcome.errors.contains("; and nothing could be asked without a token: no admin token from /no/such"))
         withExtendedLifetime((mock, gateway)) {}
     }
 

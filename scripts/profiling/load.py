@@ -57,6 +57,7 @@ class Load(Bench):
         return self.run_wrk(f"https://127.0.0.1:{gateway.port}{path}", self.options.connections, self.options.seconds, *arguments)
 
     def end(self):
-        """Counts are written when a program ends in order."""
+        """Counts are written when a program ends in order: tells which gateways have not."""
         for server in reversed(self.servers):
             server.end()
+        return [one.name for one in self.servers if one.name.startswith("martlet") and one.process.returncode != 0]

@@ -15,7 +15,7 @@ package struct DirectOutput {
     /// The channel was given something to write, and may have it still.
     private var isChannelInUse = false
 
-    /// - Parameter channel: connected, and with no handler that changes what is written.
+    /// - Parameter channel: connected or about to be, and with no handler that changes what is written from here on.
     /// - Returns: `nil` where it has no socket.
     package init?(_ channel: any Channel) {
         let operations = channel.pipeline.syncOperations

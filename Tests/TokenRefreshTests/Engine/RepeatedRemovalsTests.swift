@@ -13,7 +13,7 @@ import TokenStorage
 
     @Test func `a removal that finds no tokens tells of those that still wait to be revoked`() async throws {
         // Given a removal that broke off, after which a sweep has taken the tokens to be revoked
-        try await self.house.put(.valid().with { $0.tokens = nil })
+        try await self.house.put(.valid().with { $0.take() })
         self.house.kills.keep(self.left, of: alice)
         try await self.house.withReplica(self.provider) { replica in
             // When it is asked for again
@@ -37,8 +37,17 @@ import TokenStorage
         }
     }
 
-    @Test func `a removal that can't know whether anything waits fails`() async throws {
+    @Test func `of an account that nothing was taken from nothing is looked for`() async throws {
         try await self.house.put(.valid().with { $0.tokens = nil })
+        self.house.kills.takeNothing()
+        try await self.house.withReplica(self.provider) { replica in
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.isEmpty)
+        }
+    }
+
+    @Test func `a removal that can't know whether anything waits fails`() async throws {
+        try await self.house.put(.valid().with { $0.take() })
         self.house.kills.takeNothing()
         try await self.house.withReplica(self.provider) { replica in
             let error = await #expect(throws: AccountChangeError.self) {
@@ -46,5 +55,13 @@ import TokenStorage
             }
             #expect(error?.code == .storeLost)
         }
+    }
+}
+
+extension AccountRecord {
+    /// As a sweep leaves it.
+    fileprivate mutating func take() {
+        self.rememberKilled()
+        self.tokens = nil
     }
 }

@@ -17,6 +17,6 @@ struct ProgressLines {
         let now = BootInstant.now
         guard now >= self.next else { return }
         self.next = now.advanced(by: Self.interval)
-        Console.report("\(self.work) \(records) records so far")
+        Console.mention("\(self.work) \(records) records so far")
     }
 }

@@ -59,6 +59,11 @@ package enum Console {
         Self.tell("\(PlainText.line(fault))\n", on: STDERR_FILENO, patience: Self.patience)
     }
 
+    /// How far something is: one line to standard error, left out when nobody takes it at once.
+    static func mention(_ progress: String) {
+        Self.tell("\(PlainText.line(progress))\n", on: STDERR_FILENO)
+    }
+
     /// A question on standard error, without the end of a line.
     static func ask(_ question: String) {
         Self.tell(question, on: STDERR_FILENO)
@@ -112,7 +117,7 @@ package enum Console {
         var rest = bytes[...]
         while !rest.isEmpty {
             if let patience, !Self.hasRoom(at: descriptor, within: patience) { throw WriteFailure(number: EAGAIN) }
-            // Where a pipe has room, so much does not wait.
+            // Where a pipe that nobody else writes to has room, so much does not wait; at a terminal it may.
             let piece = patience == nil ? rest : rest.prefix(Int(PIPE_BUF))
             let count = unsafe piece.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             let number = count < 0 ? errno : EIO
