@@ -43,7 +43,7 @@ extension LoopbackTests {
         }
 
         @Test func `a provider out of reach may still honour the token`() async throws {
-            try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort())") { endpoint in
+            try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort)") { endpoint in
                 #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == .unreachable(.connectFailed))
             }
         }

@@ -153,7 +153,7 @@ extension LoopbackTests {
         }
 
         @Test func `an issuer out of reach sends nothing`() async throws {
-            let issuer = try ProviderIssuer("http://127.0.0.1:\(await ScriptedServer.refusingPort())")
+            let issuer = try ProviderIssuer("http://127.0.0.1:\(ScriptedServer.refusingPort)")
             try await withEndpoint(.discovered(issuer)) { endpoint in
                 #expect(await endpoint.redeem() == .notSent(.discoveryFailed))
             }

@@ -11,7 +11,7 @@ extension LoopbackTests {
     @Suite struct HandoverTests {
         @Test func `a port that refuses means not sent, and the right to send is not even asked`() async throws {
             let asked = Mutex(0)
-            try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort())") { endpoint in
+            try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort)") { endpoint in
                 let verdict = await endpoint.redeem(Secret("R1"), scopes: []) {
                     asked.withLock { $0 += 1 }
                     return true
