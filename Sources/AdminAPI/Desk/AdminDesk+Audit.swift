@@ -53,7 +53,9 @@ extension AdminDesk {
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
         guard await self.engine.status(of: account) != nil else {
-            throw AdminError.notConfigured.suggesting(await self.name(like: account))
+            // To take something away from an account it need not be configured.
+            let error = action == .remove ? AdminError.noSuchAccount : .notConfigured
+            throw error.suggesting(await self.name(like: account))
         }
         return try await self.audited(
             action,

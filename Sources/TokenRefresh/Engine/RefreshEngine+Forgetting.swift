@@ -10,8 +10,8 @@ extension RefreshEngine {
     /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
     /// the provider did. Also of an account that is not in the configuration any more, of which there is a record.
     ///
-    /// - Returns: what became of each token. Where there are none: of those that were taken away before, such as by a
-    ///   removal that broke off, the ones that are not revoked yet.
+    /// - Returns: what became of each token; and, where that was revoked or refused, those taken away before, such as by a
+    ///   removal that broke off, that are not revoked yet.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         let read = await self.read(account)
         // Also where the account is taken out from now on: a removal that has begun goes through.
@@ -67,9 +67,13 @@ extension RefreshEngine {
         if rewrite.hasWritten {
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
         }
+        // What could not be revoked now is among those that wait, and is named once.
+        guard !outcomes.contains(where: \.isUnreachable) else { return outcomes }
         // Of an account that nothing was ever taken from nothing waits: to look for that takes reading all that does.
-        guard outcomes.isEmpty, rewrite.entry?.record.killed.isEmpty == false else { return outcomes }
-        return try await self.unrevoked(of: account)
+        guard before.map({ !$0.killed.isEmpty }) ?? true, rewrite.entry?.record.killed.isEmpty == false else {
+            return outcomes
+        }
+        return outcomes + (try await self.unrevoked(of: account))
     }
 
     private func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {

@@ -28,12 +28,27 @@ import TokenStorage
         }
     }
 
-    @Test func `a removal that finds tokens tells of these`() async throws {
-        try await self.house.put(.valid())
+    @Test func `a removal that finds tokens tells of these, and of those from before that still wait`() async throws {
+        // Given tokens that came after others were taken away
+        var record = AccountRecord.valid().with { $0.take() }
+        record.tokens = AccountRecord.valid().tokens
+        try await self.house.put(record)
         self.house.kills.keep(self.left, of: alice)
         try await self.house.withReplica(self.provider) { replica in
             let outcomes = try await replica.engine.forget(alice)
-            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked, .unreachable(.waiting)])
+        }
+    }
+
+    @Test func `what can't be revoked is named once, though it waits from then on`() async throws {
+        var record = AccountRecord.valid().with { $0.take() }
+        record.tokens = AccountRecord.valid().tokens
+        try await self.house.put(record)
+        self.house.kills.keep(self.left, of: alice)
+        self.provider.answerRevocations(.unreachable(.connectFailed))
+        try await self.house.withReplica(self.provider) { replica in
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
         }
     }
 
