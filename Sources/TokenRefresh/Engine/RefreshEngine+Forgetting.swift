@@ -73,7 +73,13 @@ extension RefreshEngine {
         guard before.map({ !$0.killed.isEmpty }) ?? true, rewrite.entry?.record.killed.isEmpty == false else {
             return outcomes
         }
-        return outcomes + (try await self.unrevoked(of: account))
+        do throws(AccountChangeError) {
+            return outcomes + (try await self.unrevoked(of: account))
+        } catch {
+            // What was removed just now is removed, whatever else can't be known.
+            guard outcomes.isEmpty else { return outcomes }
+            throw error
+        }
     }
 
     private func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {

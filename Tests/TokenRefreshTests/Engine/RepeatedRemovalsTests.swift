@@ -52,6 +52,17 @@ import TokenStorage
         }
     }
 
+    @Test func `a removal that was done is no failure because it can't know what else waits`() async throws {
+        var record = AccountRecord.valid().with { $0.take() }
+        record.tokens = AccountRecord.valid().tokens
+        try await self.house.put(record)
+        self.house.kills.takeNothing()
+        try await self.house.withReplica(self.provider) { replica in
+            let outcomes = try await replica.engine.forget(alice)
+            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
+        }
+    }
+
     @Test func `of an account that nothing was taken from nothing is looked for`() async throws {
         try await self.house.put(.valid().with { $0.tokens = nil })
         self.house.kills.takeNothing()
