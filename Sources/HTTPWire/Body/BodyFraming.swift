@@ -10,6 +10,20 @@ package enum BodyFraming: Equatable, Sendable {
     case untilClose
 }
 
+/// What is asked with each message has a name: `==` is made by the compiler, and another module calls it through a table.
+extension BodyFraming {
+    /// No byte of a body follows.
+    package var isEmpty: Bool {
+        switch self {
+        case .none, .length(0): true
+        case .length, .chunked, .untilClose: false
+        }
+    }
+
+    package var isChunked: Bool { if case .chunked = self { true } else { false } }
+    package var isUntilClose: Bool { if case .untilClose = self { true } else { false } }
+}
+
 extension BodyFraming {
     /// What `Content-Length` and `Transfer-Encoding` say, or `nil` where neither is there.
     ///

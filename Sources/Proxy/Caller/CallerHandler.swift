@@ -145,6 +145,8 @@ final class CallerHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         self.exchange?.flushSoon()
+        // Else the channel asks for it by way of all handlers.
+        if self.wantsRead { context.read() }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -179,8 +181,9 @@ final class CallerHandler: ChannelDuplexHandler {
     /// Takes from the reader whatever the exchange can take now.
     private func process() {
         guard !self.isProcessing else { return }
+        guard let exchange = self.exchange else { return }
         self.isProcessing = true
-        while case .open = self.state, let exchange = self.exchange, self.step(exchange) {}
+        while case .open = self.state, self.exchange != nil, self.step(exchange) {}
         self.isProcessing = false
     }
 

@@ -87,5 +87,5 @@ package struct RequestReader {
 
 extension RequestHead {
     /// A body of at least one byte follows, or one whose length is not known.
-    var hasBody: Bool { self.body != .none && self.body != .length(0) }
+    var hasBody: Bool { !self.body.isEmpty }
 }

@@ -86,12 +86,12 @@ extension Exchange {
         self.kept = KeptBody(limit: 0)
         var framing = answer.body
         if minorVersion == 0 {
-            if framing == .chunked { framing = .untilClose }
-        } else if framing == .untilClose {
+            if framing.isChunked { framing = .untilClose }
+        } else if framing.isUntilClose {
             framing = .chunked
         }
         self.closesAfterAnswer =
-            self.request?.keepsAlive != true || !self.isRequestEnded || framing == .untilClose || self.loop.isDraining
+            self.request?.keepsAlive != true || !self.isRequestEnded || framing.isUntilClose || self.loop.isDraining
         self.answerEncoder = BodyEncoder(framing)
         let head = CallerAnswer.head(
             of: answer,

@@ -14,7 +14,7 @@ extension Exchange {
 
     /// The size of the body must be found out before the head can go.
     func mustWeigh(on route: Route) -> Bool {
-        guard self.request?.body == .chunked, self.request?.expectsContinue == false else { return false }
+        guard self.request?.body.isChunked == true, self.request?.expectsContinue == false else { return false }
         return self.mayExpect(on: route)
     }
 

@@ -107,7 +107,7 @@ extension Exchange {
 
     /// How the body will be sent: to an upstream of HTTP/1.0 by its length, where all of it is here.
     private func framing(of request: RequestHead, on route: Route) -> BodyFraming {
-        guard request.body == .chunked, self.isRequestEnded, !self.kept.isDropped,
+        guard request.body.isChunked, self.isRequestEnded, !self.kept.isDropped,
             self.loop.pools[route.pool].speaksHTTP10
         else { return request.body }
         return .length(self.kept.count)

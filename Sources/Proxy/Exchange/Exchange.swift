@@ -7,7 +7,8 @@ import TokenModel
 /// and their answers back. One per caller connection, on that connection's event loop.
 final class Exchange {
     let loop: GatewayLoop
-    unowned let caller: CallerHandler
+    /// It holds the exchange, and lets go of it when its connection ends.
+    let caller: CallerHandler
     var machine = ExchangeMachine()
     private(set) var unverified: UnverifiedCaller
 
@@ -98,9 +99,8 @@ final class Exchange {
 
 extension Exchange {
     /// A request has come; its body, where it has one, follows.
-    func begin(_ request: RequestHead) {
+    func begin(_ request: consuming RequestHead) {
         self.serial &+= 1
-        self.request = request
         self.isRequestEnded = !request.hasBody
         self.pace = BodyPace()
         self.isReleased = false
@@ -109,6 +109,7 @@ extension Exchange {
         self.hasSentContinue = false
         self.record = RequestRecord(method: request.method.name, startedAt: .now)
         let decision = self.loop.gateway.decide(request, from: &self.unverified)
+        self.request = request
         self.record?.caller = self.unverified.sender?.name
         switch decision {
         case .answer(let error):
@@ -131,7 +132,7 @@ extension Exchange {
 
     /// The upstream can't read chunks, so a body whose length is not known must be here whole before it is sent.
     private var needsLength: Bool {
-        guard self.request?.body == .chunked, let route = self.match?.route else { return false }
+        guard self.request?.body.isChunked == true, let route = self.match?.route else { return false }
         return self.loop.pools[route.pool].speaksHTTP10
     }
 

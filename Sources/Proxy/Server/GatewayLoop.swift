@@ -22,11 +22,12 @@ final class GatewayLoop {
 
     let gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
-    private(set) var tick = Tick.start
+    let state = LoopState()
+    var tick: Tick { self.state.tick }
     /// Where heads are written. Most are with the kernel when the next tick begins, whose heads take their memory.
     var requestHeads = SpareBuffers()
     var answerHeads = SpareBuffers()
-    private(set) var isDraining = false
+    var isDraining: Bool { self.state.isDraining }
     private let readShare = ReadShare()
     private var callers: [CallerHandler] = []
     /// Connections there was no place for, until they are gone.
@@ -68,7 +69,7 @@ final class GatewayLoop {
     }
 
     private func sweep() {
-        self.tick.advance()
+        self.state.advance()
         // An exchange that is ended may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
         if self.gateway.isLeaseOver { self.severUnsent() }
@@ -307,7 +308,7 @@ extension GatewayLoop {
     func drain() -> EventLoopFuture<Void> {
         let promise = self.drained ?? self.eventLoop.makePromise()
         self.drained = promise
-        self.isDraining = true
+        self.state.drain()
         for caller in Array(self.callers) { caller.drain() }
         for pool in self.pools { pool.closeIdle() }
         if self.callers.isEmpty { promise.succeed() }
@@ -316,7 +317,7 @@ extension GatewayLoop {
 
     /// Ends what is left, and the sweep.
     func stop() {
-        self.isDraining = true
+        self.state.drain()
         for caller in Array(self.callers) { caller.closeNow() }
         for connection in self.turnedAway { connection.close() }
         for pool in self.pools { pool.closeIdle() }

@@ -11,6 +11,9 @@ package struct Tick: Equatable, Sendable {
         Self.period * Double(self.count - earlier.count)
     }
 
+    /// Written out since it is asked with each request: what the compiler makes is called through a table.
+    package static func == (left: Tick, right: Tick) -> Bool { left.count == right.count }
+
     /// The sweep has run once more.
     package mutating func advance() { self.count += 1 }
 }

@@ -31,7 +31,7 @@ package struct Expectations {
     /// The upstream took a token. Called for each answer, so that it does nothing more than once in a tick.
     package mutating func took(_ token: TokenMark, slot: Int, at now: Tick) {
         if slot < self.taken.count, self.taken[slot]?.at == now,
-            self.taken[slot]?.token.generation == token.generation
+            self.taken[slot]?.token.generation.rawValue == token.generation.rawValue
         {
             return
         }

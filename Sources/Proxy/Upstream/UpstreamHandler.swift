@@ -136,6 +136,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         self.exchange?.flushSoon()
+        // Else the channel asks for it by way of all handlers.
+        if self.wantsRead { context.read() }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -164,9 +166,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
         self.isProcessing = true
         defer { self.isProcessing = false }
         do throws(WireError) {
-            while let exchange = self.exchange {
-                guard try self.step(exchange) else { break }
-            }
+            guard let exchange = self.exchange else { return }
+            while self.exchange === exchange, try self.step(exchange) {}
         } catch {
             self.exchange?.upstreamInvalid()
         }

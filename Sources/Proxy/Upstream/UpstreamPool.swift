@@ -11,6 +11,7 @@ final class UpstreamPool {
     private let origin: UpstreamOrigin
     private let dialer: UpstreamDialer
     private unowned let loop: GatewayLoop
+    private let state: LoopState
     private var idle: [UpstreamHandler] = []
     /// Connections that have joined and are not gone, and those being dialled.
     private(set) var count = 0
@@ -43,9 +44,10 @@ final class UpstreamPool {
         self.origin = origin
         self.dialer = UpstreamDialer(origin, on: loop.eventLoop)
         self.loop = loop
+        self.state = loop.state
     }
 
-    var tick: Tick { self.loop.tick }
+    var tick: Tick { self.state.tick }
     var readBuffers: SharedReadBuffers { self.loop.readBuffers }
 
     /// The upstream can't be sent chunks (RFC 9112 §6.1).
@@ -172,7 +174,7 @@ final class UpstreamPool {
             place.exchange.flush()
             if isTaken { return }
         }
-        if self.loop.isDraining || !self.isInUse { return upstream.close() }
+        if self.state.isDraining || !self.isInUse { return upstream.close() }
         self.idle.append(upstream)
     }
 
