@@ -82,6 +82,14 @@ extension RefreshEngine {
         }
     }
 
+    /// The account's tokens that were taken away before, by whatever, and are not revoked yet, as ``forget(_:)`` names them;
+    /// `nil` where the store does not say.
+    package func unrevokedTokens(of account: AccountID) async -> [ForgottenToken]? {
+        // As there: nothing was ever taken.
+        if case .success(let entry) = await self.read(account), entry?.record.killed.isEmpty != false { return [] }
+        return try? await self.unrevoked(of: account)
+    }
+
     private func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         do throws(StoreError) {
             return try await self.kills.unrevoked(of: account)

@@ -63,6 +63,24 @@ import TokenStorage
         }
     }
 
+    @Test func `what still waits is told without a removal, unless the store does not say`() async throws {
+        // Given an account whose tokens were taken away, and are not revoked yet
+        try await self.house.put(.valid().with { $0.take() })
+        self.house.kills.keep(self.left, of: alice)
+        try await self.house.withReplica(self.provider) { replica in
+            // When it is asked what waits
+            let waiting = await replica.engine.unrevokedTokens(of: alice)
+
+            // Then that is told, and no replica of a removal
+            #expect(waiting == self.left)
+            #expect(self.house.kills.changed.isEmpty)
+            // And it does not look as if nothing waited where that is not known
+            self.house.kills.takeNothing()
+            let unknown = await replica.engine.unrevokedTokens(of: alice)
+            #expect(unknown == nil)
+        }
+    }
+
     @Test func `of an account that nothing was taken from nothing is looked for`() async throws {
         try await self.house.put(.valid().with { $0.tokens = nil })
         self.house.kills.takeNothing()

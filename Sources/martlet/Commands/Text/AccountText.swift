@@ -48,10 +48,20 @@ package struct AccountText: Sendable {
             facts.add("trouble", trouble.text)
             facts.add("known since", self.times.longText(trouble.knownSince))
         }
+        for token in account.unrevoked ?? [] { facts.add("not revoked", self.outlook(of: token)) }
         if let remedy = account.remedy(kills: kills) { facts.add("what helps", remedy) }
         facts.add("generation", String(account.generation))
         facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
         return facts.lines
+    }
+
+    /// A token that is still to be revoked, and what comes of that.
+    private func outlook(of token: RemovedTokenReply) -> String {
+        let wait =
+            token.isNobodys
+            ? "nobody is asked, as its provider or client is not configured" : "its provider is asked again by itself"
+        let end = token.endsAt.map { ", and it ends \(self.times.text($0))" } ?? ""
+        return "\(token.kind) token: \(wait)\(end)"
     }
 
     /// That tokens were imported.
