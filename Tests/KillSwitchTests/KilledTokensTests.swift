@@ -75,6 +75,45 @@ import TokenStorage
         }
     }
 
+    @Test func `given an unreachable provider, it is told when it is asked again, and that holds`() async throws {
+        try await self.whenUnreached { one, report in
+            // When the next try of each token is known, some tries later
+            let (next, asked) = try await within("the next try to be known") {
+                () async throws -> (at: WallTime, asked: Int) in
+                while true {
+                    if let told = try await self.nextTry(one) { return told }
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+
+            // Then the report has a time, too, and somebody is asked when it has come
+            try await eventually("the report to say so") {
+                try await one.kills.report(on: report.id).tokens.nextTryAt != nil
+            }
+            try await eventually("somebody to be asked") { self.house.provider.asked.count > asked }
+            #expect(self.house.clock.wall >= next)
+
+            // And nothing is promised when nothing waits any more
+            self.house.provider.answer(.revoked)
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+            let settled = try await one.kills.report(on: report.id)
+            #expect(settled.tokens.nextTryAt == nil)
+        }
+    }
+
+    /// When the first of an account's two tokens is tried again, and how often somebody was asked by then; `nil` at a moment
+    /// when somebody is, or before some tries.
+    private func nextTry(_ one: Replica) async throws -> (at: WallTime, asked: Int)? {
+        let asked = self.house.provider.asked.count
+        let times = try await one.kills.tokensToRevoke(of: AccountID("alice")).compactMap(\.nextTryAt)
+        guard asked > 6, times.count == 2, let next = times.min(), self.house.clock.wall < next,
+            self.house.provider.asked.count == asked
+        else { return nil }
+        return (next, asked)
+    }
+
     @Test func `given a wall clock that jumps ahead by years, an unreachable provider is still asked`() async throws {
         try await self.whenUnreached { one, report in
             self.house.clock.jumpWall(by: .seconds(86_400 * 3_650))

@@ -7,20 +7,23 @@ internal import martlet
     private let text = AccountText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200)))
 
     @Test(arguments: [
-        ("waiting", "null", "its provider is asked again by itself"),
+        ("waiting", "null", "null", "its provider is asked again by itself"),
         (
-            "waiting", #""2025-11-21T00:54:00.000Z""#,
-            "its provider is asked again by itself, and it ends in 54 min"
+            "waiting", #""2025-11-21T00:00:12.000Z""#, #""2025-11-21T00:54:00.000Z""#,
+            "its provider is asked again by itself; its turn comes in 12 s; it ends in 54 min"
         ),
-        ("not_configured", "null", "nobody is asked, as its provider or client is not configured"),
+        ("not_configured", "null", "null", "nobody is asked, as its provider or client is not configured"),
     ])
     func `tokens that are still to be revoked are shown with their account`(
         reason: String,
+        nextTryAt: String,
         endsAt: String,
         outlook: String
     ) throws {
         // Given an account whose refresh token was removed, and is not revoked yet
-        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"\#(reason)","ends_at":\#(endsAt)}"#
+        let token = """
+            {"kind":"refresh","outcome":"unreachable","reason":"\(reason)","next_try_at":\(nextTryAt),"ends_at":\(endsAt)}
+            """
         let answer = """
             {"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty",\
             "last_error":"tokens_removed","unrevoked":[\(token)]}
@@ -45,7 +48,7 @@ internal import martlet
         #expect(removal.failure?.status.rawValue == status)
         #expect(
             self.text.table(removal.tokens).last
-                == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -"
+                == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -         -"
         )
     }
 
@@ -67,6 +70,21 @@ internal import martlet
         )
         #expect(message.contains("end the grant at the provider itself"))
         #expect(!message.contains("is asked again"))
+    }
+
+    @Test func `when a token is tried again that a removal of before left is in the table`() throws {
+        let account =
+            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
+        let times = #""ends_at":"2025-11-21T00:54:00.000Z","next_try_at":"2025-11-21T00:00:12.000Z""#
+        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"waiting",\#(times)}"#
+        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
+        let removal = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self)
+        #expect(
+            self.text.table(removal.tokens) == [
+                "TOKEN    AT THE PROVIDER  REASON   NEXT TRY  ENDS",
+                "refresh  unreachable      waiting  in 12 s   in 54 min",
+            ]
+        )
     }
 
     @Test func `tokens that a removal of before left to be revoked are a no, and called waiting`() throws {

@@ -29,13 +29,15 @@ struct RevocationVault: Sendable {
     func open() async throws(StoreError) -> [RecordKey] { try await self.records.store.allKeys(under: .revocations) }
 
     /// Those of `account`: refresh tokens before access tokens, and of these the first taken first.
-    func open(of account: AccountID) async throws(StoreError) -> [RevocationRecord] {
-        var found: [RevocationRecord] = []
+    func open(of account: AccountID) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
+        var found: [(key: RecordKey, record: RevocationRecord)] = []
         for key in try await self.open() {
             guard let record = try await self.readIfOpens(key), record.account == account else { continue }
-            found.append(record)
+            found.append((key, record))
         }
-        return found.sorted { ($1.kind.rawValue, $0.takenAt) < ($0.kind.rawValue, $1.takenAt) }
+        return found.sorted {
+            ($1.record.kind.rawValue, $0.record.takenAt) < ($0.record.kind.rawValue, $1.record.takenAt)
+        }
     }
 
     /// One of those; `nil` where it has been settled.

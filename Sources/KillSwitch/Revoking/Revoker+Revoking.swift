@@ -68,7 +68,7 @@ extension Revoker {
             )
             return nil
         }
-        let due = self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now.boot)
+        let due = self.due(record, at: key, now: now.boot)
         guard now.boot >= due else { return due }
         // Whoever writes this asks the provider; the others wait for twice as long.
         record.tries += 1
@@ -89,7 +89,8 @@ extension Revoker {
             return nil
         }
         _ = try await self.revocations.write(record, at: key, expecting: version)
-        return now.boot.advanced(by: Self.pause(after: record.tries))
+        // From the answer on: a provider that takes its time must not be asked again at once.
+        return self.due(record, at: key, now: self.timepiece.now.boot)
     }
 
     private func tell(_ verdict: RevocationVerdict, of record: RevocationRecord, at key: RecordKey, wasAsked: Bool) {
@@ -126,6 +127,20 @@ extension Revoker {
     /// By the wall clock, as processes come and go in that time; and not by that alone, as it may jump.
     private static func isGivenUp(_ record: RevocationRecord, now: WallTime) -> Bool {
         record.takenAt.duration(to: now) > Self.keptFor && record.tries >= Self.fewestTries
+    }
+
+    private func due(_ record: RevocationRecord, at key: RecordKey, now: BootInstant) -> BootInstant {
+        self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
+    }
+
+    /// When this process asks again about a token that waits, by the wall clock; `nil` where none is there any more, where
+    /// it is asked just now, and where only another process knows.
+    func nextTry(_ record: RevocationRecord, at key: RecordKey) -> WallTime? {
+        guard record.token != nil else { return nil }
+        let pause = Self.pause(after: record.tries)
+        guard let due = self.sightings.knownDue(key, tries: record.tries, pause: pause) else { return nil }
+        let now = self.timepiece.now
+        return now.wall.advanced(by: max(now.boot.duration(to: due), .zero))
     }
 
     private static func pause(after tries: Int) -> Duration {

@@ -60,10 +60,13 @@ package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     package let outcome: String
     package let reason: String?
     package let endsAt: String?
+    /// When its provider is asked again; `nil` where that is not known, or a gateway of before says nothing of it.
+    package let nextTryAt: String?
 
     private enum CodingKeys: String, CodingKey {
         case kind, outcome, reason
         case endsAt = "ends_at"
+        case nextTryAt = "next_try_at"
     }
 
     /// Whether the provider was to revoke it and did not, so that it may live on.

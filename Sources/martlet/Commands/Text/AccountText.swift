@@ -60,8 +60,9 @@ package struct AccountText: Sendable {
         let wait =
             token.isNobodys
             ? "nobody is asked, as its provider or client is not configured" : "its provider is asked again by itself"
-        let end = token.endsAt.map { ", and it ends \(self.times.text($0))" } ?? ""
-        return "\(token.kind) token: \(wait)\(end)"
+        let nextTry = token.nextTryAt.map { "; its turn comes \(self.times.text($0))" } ?? ""
+        let end = token.endsAt.map { "; it ends \(self.times.text($0))" } ?? ""
+        return "\(token.kind) token: \(wait)\(nextTry)\(end)"
     }
 
     /// That tokens were imported.
@@ -78,9 +79,10 @@ package struct AccountText: Sendable {
 
     /// What became of tokens that were removed, one line each.
     package func table(_ tokens: [RemovedTokenReply]) -> [String] {
-        var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "ENDS")
+        var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "NEXT TRY", "ENDS")
         for token in tokens {
-            table.add([token.kind, token.outcome, token.reason ?? "-", self.times.text(token.endsAt)])
+            let (nextTry, end) = (self.times.text(token.nextTryAt), self.times.text(token.endsAt))
+            table.add([token.kind, token.outcome, token.reason ?? "-", nextTry, end])
         }
         return table.lines
     }
