@@ -248,6 +248,36 @@ import TokenStorage
         }
     }
 
+    @Test func `given a removal and a kill, the log calls the tokens of each what they are`() async throws {
+        // Given two accounts with tokens
+        let one = self.house.replica("a")
+        for account in ["alice", "bob"] { try await self.house.put(account) }
+        try await self.house.run([one]) {
+            // When those of one are removed, and those of the other killed
+            try await one.kills.removed(AccountID("alice"))
+            one.kills.lookForKilledTokens()
+            _ = try await one.kills.kill(
+                .account(AccountID("bob")),
+                reason: "drill",
+                streams: .abort,
+                wait: .seconds(1)
+            )
+
+            // Then whoever reads the log knows which is which
+            try await eventually("all to have been taken there") {
+                self.told("removed", of: "alice") == 2 && self.told("killed", of: "bob") == 2
+            }
+            #expect(self.told("killed", of: "alice") == 0)
+        }
+    }
+
+    /// How many tokens of an account the log says were taken to their provider, by what it calls them.
+    private func told(_ taking: String, of account: String) -> Int {
+        self.house.log.lines.count { line in
+            line.contains("a \(taking) token was taken to its provider") && line.contains("account.name=\(account)")
+        }
+    }
+
     @Test func `given tokens that nobody has revoked yet, they are told of their account, until they are`()
         async throws
     {
