@@ -101,6 +101,8 @@ internal import TokenStorage
             let account = try answer.read(Account.self)
             #expect(account.state == "reauthorization_required")
             #expect(account.last_error == "invalid_grant")
+            #expect(account.trouble?.kind == "refresh_failing")
+            #expect(account.trouble?.reason == "invalid_grant")
         }
     }
 

@@ -145,6 +145,14 @@ internal import martlet
             "token_refused", "config.invalid_client", "backing_off", "backing_off, token refused",
             "check client_id, client_secret"
         ),
+        (
+            "refresh_failing", "invalid_grant", "reauthorization_required", "reauthorization_required, token valid",
+            "import new tokens with martlet accounts import alice"
+        ),
+        (
+            "token_refused", "invalid_grant", "reauthorization_required", "reauthorization_required, token refused",
+            "import new tokens with martlet accounts import alice"
+        ),
         ("of_tomorrow", "why", "valid", "valid, of tomorrow", "see the gateway's log"),
     ])
     func `what is wrong beside a state is shown with what helps`(
@@ -240,6 +248,25 @@ internal import martlet
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
         #expect(self.text.details(account).contains("state         backing_off"))
+    }
+
+    @Test(arguments: [
+        (true, "invalid_grant", "reauthorization_required, token valid"),
+        // Nobody is served by what is another client's, or by an account that there is no more.
+        (true, "bound_elsewhere", "reauthorization_required"),
+        (false, "invalid_grant", "reauthorization_required"),
+    ])
+    func `whether callers are served until somebody signs in is told`(
+        isConfigured: Bool,
+        lastError: String,
+        state: String
+    ) throws {
+        let answer = """
+            {"configured":\(isConfigured),"expires_at":"2025-11-21T00:54:00.000Z","generation":1,\
+            "last_error":"\(lastError)","name":"alice","provider":"acme","scopes":[],"state":"reauthorization_required"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        #expect(self.text.details(account).contains("state         \(state)"))
     }
 
     @Test(arguments: [
