@@ -278,6 +278,29 @@ import TokenStorage
         }
     }
 
+    @Test func `given more tokens that wait than are read at once, each is told of its account, and counted`()
+        async throws
+    {
+        // Given many accounts at a provider that is away
+        let one = self.house.replica("a")
+        let accounts = (0..<20).map { "account-\($0)" }
+        for account in accounts { try await self.house.put(account) }
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            // When all are killed
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+
+            // Then no token is missed
+            try await eventually("all to be counted") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 40
+            }
+            for account in accounts {
+                let waiting = try await one.kills.tokensToRevoke(of: AccountID(account))
+                #expect(waiting.map(\.kind) == [.refreshToken, .accessToken], "\(account)")
+            }
+        }
+    }
+
     @Test func `given tokens that nobody has revoked yet, they are told of their account, until they are`()
         async throws
     {
