@@ -32,7 +32,7 @@ extension KillSwitch {
                     try await self.lookAfterReplicas()
                 } catch {
                     self.logger.debug(
-                        "killed tokens wait for the store",
+                        "killed or removed tokens wait for the store",
                         metadata: ["error.code": "\(error.code.rawValue)"]
                     )
                 }
@@ -71,13 +71,21 @@ extension KillSwitch {
     /// - Returns: when to do so again, before the next sweep.
     private func revoke() async -> BootInstant? {
         do throws(StoreError) {
-            return try await self.revoker.revokeDue()
+            return try await self.revoker.revokeDue { self.taking(at: $0) }
         } catch {
             self.logger.debug(
-                "killed tokens wait for the store",
+                "killed or removed tokens wait for the store",
                 metadata: ["error.code": "\(error.code.rawValue)"]
             )
             return nil
+        }
+    }
+
+    /// What the entry numbered `epoch` took tokens by. One that this process has not read is taken for a kill.
+    private func taking(at epoch: Epoch) -> Revoker.Taking {
+        let index = Int(clamping: epoch.rawValue) - 1
+        return self.state.withLock { state in
+            state.entries.indices.contains(index) && state.entries[index].kind == .removed ? .removed : .killed
         }
     }
 

@@ -43,7 +43,8 @@ internal import TokenStorage
             let expiresAt = try #require(account.expires_at)
             let bounds = (before + 3_599_000)...(before + 3_660_000)
             #expect(bounds.contains(try Self.milliseconds(expiresAt)))
-            #expect(try await admin.caller.send(.GET, "/v1/accounts/alice").body == answer.body)
+            let shown = try await admin.caller.send(.GET, "/v1/accounts/alice").body
+            #expect(shown == "\(answer.body.dropLast(2)),\"unrevoked\":[]}\n")
             let record = try #require(try await admin.vault.read(AccountID("alice"))).record
             #expect(record.tokens?.accessToken == Secret("access-canary"))
             #expect(record.tokens?.refreshToken == Secret("refresh-canary"))
@@ -100,6 +101,8 @@ internal import TokenStorage
             let account = try answer.read(Account.self)
             #expect(account.state == "reauthorization_required")
             #expect(account.last_error == "invalid_grant")
+            #expect(account.trouble?.kind == "refresh_failing")
+            #expect(account.trouble?.reason == "invalid_grant")
         }
     }
 
@@ -231,6 +234,10 @@ internal import TokenStorage
             #expect(waiting.map(\.outcome) == ["unreachable", "unreachable"])
             #expect(waiting.map(\.reason) == ["waiting", "waiting"])
             #expect(waiting[1].ends_at == removal.tokens[1].ends_at)
+            // And whoever looks at the account is told so, too.
+            let shown = try await admin.caller.send(.GET, "/v1/accounts/alice").read(Account.self)
+            #expect(shown.unrevoked?.map(\.kind) == ["refresh", "access"])
+            #expect(shown.unrevoked?.map(\.reason) == ["waiting", "waiting"])
         }
     }
 

@@ -61,7 +61,7 @@ internal import TokenStorage
             #expect(removed.status == 0)
             #expect(
                 removed.output.hasPrefix(
-                    "TOKEN    AT THE PROVIDER  REASON  ENDS\nrefresh  revoked          -       -\n"
+                    "TOKEN    AT THE PROVIDER  REASON  NEXT TRY  ENDS\nrefresh  revoked          -       -         -\n"
                 )
             )
 

@@ -75,6 +75,45 @@ import TokenStorage
         }
     }
 
+    @Test func `given an unreachable provider, it is told when it is asked again, and that holds`() async throws {
+        try await self.whenUnreached { one, report in
+            // When the next try of each token is known, some tries later
+            let (next, asked) = try await within("the next try to be known") {
+                () async throws -> (at: WallTime, asked: Int) in
+                while true {
+                    if let told = try await self.nextTry(one) { return told }
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+
+            // Then the report has a time, too, and somebody is asked when it has come
+            try await eventually("the report to say so") {
+                try await one.kills.report(on: report.id).tokens.nextTryAt != nil
+            }
+            try await eventually("somebody to be asked") { self.house.provider.asked.count > asked }
+            #expect(self.house.clock.wall >= next)
+
+            // And nothing is promised when nothing waits any more
+            self.house.provider.answer(.revoked)
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+            let settled = try await one.kills.report(on: report.id)
+            #expect(settled.tokens.nextTryAt == nil)
+        }
+    }
+
+    /// When the first of an account's two tokens is tried again, and how often somebody was asked by then; `nil` at a moment
+    /// when somebody is, or before some tries.
+    private func nextTry(_ one: Replica) async throws -> (at: WallTime, asked: Int)? {
+        let asked = self.house.provider.asked.count
+        let times = try await one.kills.tokensToRevoke(of: AccountID("alice")).compactMap(\.nextTryAt)
+        guard asked > 6, times.count == 2, let next = times.min(), self.house.clock.wall < next,
+            self.house.provider.asked.count == asked
+        else { return nil }
+        return (next, asked)
+    }
+
     @Test func `given a wall clock that jumps ahead by years, an unreachable provider is still asked`() async throws {
         try await self.whenUnreached { one, report in
             self.house.clock.jumpWall(by: .seconds(86_400 * 3_650))
@@ -206,6 +245,59 @@ import TokenStorage
             // Then that is said once of each
             let told = self.house.log.lines.filter { $0.hasPrefix("warning nobody was asked to revoke a killed token") }
             #expect(told.count == 2)
+        }
+    }
+
+    @Test func `given a removal and a kill, the log calls the tokens of each what they are`() async throws {
+        // Given two accounts with tokens
+        let one = self.house.replica("a")
+        for account in ["alice", "bob"] { try await self.house.put(account) }
+        try await self.house.run([one]) {
+            // When those of one are removed, and those of the other killed
+            try await one.kills.removed(AccountID("alice"))
+            one.kills.lookForKilledTokens()
+            _ = try await one.kills.kill(
+                .account(AccountID("bob")),
+                reason: "drill",
+                streams: .abort,
+                wait: .seconds(1)
+            )
+
+            // Then whoever reads the log knows which is which
+            try await eventually("all to have been taken there") {
+                self.told("removed", of: "alice") == 2 && self.told("killed", of: "bob") == 2
+            }
+            #expect(self.told("killed", of: "alice") == 0)
+        }
+    }
+
+    /// How many tokens of an account the log says were taken to their provider, by what it calls them.
+    private func told(_ taking: String, of account: String) -> Int {
+        self.house.log.lines.count { line in
+            line.contains("a \(taking) token was taken to its provider") && line.contains("account.name=\(account)")
+        }
+    }
+
+    @Test func `given more tokens that wait than are read at once, each is told of its account, and counted`()
+        async throws
+    {
+        // Given many accounts at a provider that is away
+        let one = self.house.replica("a")
+        let accounts = (0..<20).map { "account-\($0)" }
+        for account in accounts { try await self.house.put(account) }
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            // When all are killed
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+
+            // Then no token is missed
+            try await eventually("all to be counted") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 40
+            }
+            for account in accounts {
+                let waiting = try await one.kills.tokensToRevoke(of: AccountID(account))
+                #expect(waiting.map(\.kind) == [.refreshToken, .accessToken], "\(account)")
+            }
         }
     }
 

@@ -145,6 +145,14 @@ internal import martlet
             "token_refused", "config.invalid_client", "backing_off", "backing_off, token refused",
             "check client_id, client_secret"
         ),
+        (
+            "refresh_failing", "invalid_grant", "reauthorization_required", "reauthorization_required, token valid",
+            "import new tokens with martlet accounts import alice"
+        ),
+        (
+            "token_refused", "invalid_grant", "reauthorization_required", "reauthorization_required, token refused",
+            "import new tokens with martlet accounts import alice"
+        ),
         ("of_tomorrow", "why", "valid", "valid, of tomorrow", "see the gateway's log"),
     ])
     func `what is wrong beside a state is shown with what helps`(
@@ -240,6 +248,25 @@ internal import martlet
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
         #expect(self.text.details(account).contains("state         backing_off"))
+    }
+
+    @Test(arguments: [
+        (true, "invalid_grant", "reauthorization_required, token valid"),
+        // Nobody is served by what is another client's, or by an account that there is no more.
+        (true, "bound_elsewhere", "reauthorization_required"),
+        (false, "invalid_grant", "reauthorization_required"),
+    ])
+    func `whether callers are served until somebody signs in is told`(
+        isConfigured: Bool,
+        lastError: String,
+        state: String
+    ) throws {
+        let answer = """
+            {"configured":\(isConfigured),"expires_at":"2025-11-21T00:54:00.000Z","generation":1,\
+            "last_error":"\(lastError)","name":"alice","provider":"acme","scopes":[],"state":"reauthorization_required"}
+            """
+        let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
+        #expect(self.text.details(account).contains("state         \(state)"))
     }
 
     @Test(arguments: [
@@ -339,51 +366,5 @@ internal import martlet
             AccountText(times: times).imported(try Self.accounts()[0], over: account)
                 == "\(begin); its access token ends in 54 min"
         )
-    }
-
-    @Test(
-        arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("unreachable", 1)] as [(String, Int32?)]
-    )
-    func `tokens that the provider was asked to revoke and did not are a no`(outcome: String, status: Int32?) throws {
-        let account =
-            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
-        let answer = #"{"account":\#(account),"tokens":[{"kind":"refresh","outcome":"\#(outcome)","reason":null}]}"#
-        let removal = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self)
-        #expect(removal.failure?.status.rawValue == status)
-        #expect(
-            self.text.table(removal.tokens).last
-                == "refresh  \(outcome.padding(toLength: 15, withPad: " ", startingAt: 0))  -       -"
-        )
-    }
-
-    @Test func `tokens of a provider that is gone are a no that says how it can still be asked`() throws {
-        // Given tokens that were removed after their provider was taken out of the configuration
-        let account =
-            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
-        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"not_configured","ends_at":null}"#
-        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
-
-        // When the command has its answer
-        let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
-
-        // Then it does not look like an outage, which ends by itself
-        let message = try #require(failure).message
-        #expect(
-            message.contains("not configured any more: put it back into the configuration within a day"),
-            "\(message)"
-        )
-        #expect(message.contains("end the grant at the provider itself"))
-        #expect(!message.contains("is asked again"))
-    }
-
-    @Test func `tokens that a removal of before left to be revoked are a no, and called waiting`() throws {
-        let account =
-            #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
-        let token = #"{"kind":"refresh","outcome":"unreachable","reason":"waiting","ends_at":null}"#
-        let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
-        let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
-        #expect(failure?.status == .no)
-        #expect(failure?.message.contains("not all revoked (refresh token waiting): ") == true)
-        #expect(failure?.message.contains("is asked for again for a day") == true)
     }
 }

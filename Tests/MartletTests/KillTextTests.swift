@@ -14,10 +14,12 @@ internal import martlet
         unsupported: Int = 0,
         unreachable: Int = 0,
         givenUp: Int? = nil,
+        nextTryAt: String? = nil,
         draining: Int = 0
     ) -> String {
         // A gateway of before says nothing of it.
-        let ofThose = givenUp.map { #","given_up":\#($0)"# } ?? ""
+        let ofThose =
+            (givenUp.map { #","given_up":\#($0)"# } ?? "") + (nextTryAt.map { #","next_try_at":"\#($0)""# } ?? "")
         return """
             {"id":"\(id)","scope":{"all":true},"reason":"drill","state":"\(state)","replicas":[],
             "tokens":{"total":\(refused + unsupported + unreachable),"waiting":0,"in_flight":0,"revoked":0,
@@ -136,6 +138,24 @@ internal import martlet
         // Then nobody is promised a revocation that does not come
         #expect(lines.filter { $0.hasPrefix("tokens") } == ["tokens     \(tokens)"])
         #expect(lines.filter { $0.hasPrefix("next") } == ["next       \(next)"])
+    }
+
+    @Test func `when a provider is asked again is told, where the report can be read`() throws {
+        // Given a kill of a token whose provider could not be reached
+        func line(_ store: String) throws -> String? {
+            let kill = Self.kill(
+                #","epoch":3,"store":"\#(store)""#,
+                state: "complete",
+                unreachable: 1,
+                givenUp: 0,
+                nextTryAt: "2026-01-01T00:01:12.000Z"
+            )
+            return self.text.lines(try Self.reply(kill).read(KillReply.self)).first { $0.hasPrefix("next try") }
+        }
+
+        // Then whoever waits for that knows how long
+        #expect(try line("reachable") == "next try   in 12 s (2026-01-01T00:01:12.000Z)")
+        #expect(try line("unreachable") == nil)
     }
 
     @Test func `one that holds is not called revived`() throws {

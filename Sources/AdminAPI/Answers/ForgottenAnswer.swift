@@ -22,6 +22,7 @@ struct ForgottenAnswer: Encodable, Sendable {
         let outcome: String
         let reason: String?
         let endsAt: String?
+        let nextTryAt: String?
 
         init(_ token: ForgottenToken) {
             self.kind =
@@ -36,11 +37,13 @@ struct ForgottenAnswer: Encodable, Sendable {
             case .unreachable(let reason): (self.outcome, self.reason) = ("unreachable", reason.rawValue)
             }
             self.endsAt = token.endsAt?.rfc3339
+            self.nextTryAt = token.nextTryAt?.rfc3339
         }
 
         private enum Key: String, CodingKey {
             case kind, outcome, reason
             case endsAt = "ends_at"
+            case nextTryAt = "next_try_at"
         }
 
         func encode(to encoder: any Encoder) throws {
@@ -49,6 +52,7 @@ struct ForgottenAnswer: Encodable, Sendable {
             try members.encode(self.outcome, forKey: .outcome)
             try members.encode(self.reason, forKey: .reason)
             try members.encode(self.endsAt, forKey: .endsAt)
+            try members.encode(self.nextTryAt, forKey: .nextTryAt)
         }
     }
 }

@@ -64,6 +64,8 @@ struct KillAnswer: Encodable, Sendable {
         let unreachable: Int
         /// Of those the ones that no provider is asked about any more.
         let givenUp: Int
+        /// Left out where it is not known, or nothing waits.
+        let nextTryAt: String?
 
         init(_ tokens: KillReport.Tokens) {
             self.total = tokens.total
@@ -74,12 +76,14 @@ struct KillAnswer: Encodable, Sendable {
             self.unsupported = tokens.unsupported
             self.unreachable = tokens.unreachable
             self.givenUp = tokens.givenUp
+            self.nextTryAt = tokens.nextTryAt?.rfc3339
         }
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
             case inFlight = "in_flight"
             case givenUp = "given_up"
+            case nextTryAt = "next_try_at"
         }
     }
 }

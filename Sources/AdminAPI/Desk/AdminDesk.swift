@@ -128,7 +128,9 @@ final class AdminDesk: Sendable {
         case .accounts:
             return AdminAnswer(.ok, AccountsAnswer(accounts: await self.engine.statuses().map(AccountAnswer.init)))
         case .account(let account):
-            return AdminAnswer(.ok, AccountAnswer(try await self.status(of: account)))
+            let status = try await self.status(of: account)
+            let unrevoked = await self.engine.unrevokedTokens(of: account)
+            return AdminAnswer(.ok, ShownAccountAnswer(status, unrevoked: unrevoked))
         case .tokens(let account) where method == .put:
             let tokens = try TokenImport(try await self.read(&body))
             return AdminAnswer(.ok, AccountAnswer(try await self.importTokens(tokens, for: account, by: actor)))

@@ -45,6 +45,8 @@ package struct KillReport: Equatable, Sendable {
         package var unreachable = 0
         /// Those of ``unreachable`` that no provider is asked about any more: they were never revoked.
         package var givenUp = 0
+        /// When this process asks a provider again about the first of those that wait; `nil` where it knows of none.
+        package var nextTryAt: WallTime?
 
         package init() {}
 

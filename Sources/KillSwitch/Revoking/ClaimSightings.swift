@@ -32,6 +32,14 @@ final class ClaimSightings: Sendable {
         }
     }
 
+    /// The same where that was seen already; `nil` where it was not. Begins nothing.
+    func knownDue(_ key: RecordKey, tries: Int, pause: Duration) -> BootInstant? {
+        self.state.withLock { state in
+            guard let seen = state.tries[key], seen.tries == tries else { return nil }
+            return seen.since.advanced(by: pause)
+        }
+    }
+
     /// Whether it is seen for the first time that there is nobody to ask.
     func isNewOrphan(_ key: RecordKey) -> Bool {
         self.state.withLock { $0.orphans.insert(key).inserted }

@@ -29,13 +29,11 @@ struct RevocationVault: Sendable {
     func open() async throws(StoreError) -> [RecordKey] { try await self.records.store.allKeys(under: .revocations) }
 
     /// Those of `account`: refresh tokens before access tokens, and of these the first taken first.
-    func open(of account: AccountID) async throws(StoreError) -> [RevocationRecord] {
-        var found: [RevocationRecord] = []
-        for key in try await self.open() {
-            guard let record = try await self.readIfOpens(key), record.account == account else { continue }
-            found.append(record)
+    func open(of account: AccountID) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
+        let found = try await self.read(self.open()) { $0.account == account }
+        return found.sorted {
+            ($1.record.kind.rawValue, $0.record.takenAt) < ($0.record.kind.rawValue, $1.record.takenAt)
         }
-        return found.sorted { ($1.kind.rawValue, $0.takenAt) < ($0.kind.rawValue, $1.takenAt) }
     }
 
     /// One of those; `nil` where it has been settled.
@@ -89,15 +87,42 @@ struct RevocationVault: Sendable {
     func all(of epoch: Epoch) async throws(StoreError) -> [String: RevocationRecord] {
         var found: [String: RevocationRecord] = [:]
         // A token that is settled in the meantime is found in the second list.
-        for key in try await self.open() {
-            guard let record = try await self.readIfOpens(key), record.epoch == epoch else { continue }
-            found[Self.id(of: key)] = record
-        }
-        for key in try await self.records.store.allKeys(under: .revoked(by: epoch.rawValue)) {
-            guard let record = try await self.readIfOpens(key) else { continue }
-            found[Self.id(of: key)] = record
-        }
+        let open = try await self.read(self.open()) { $0.epoch == epoch }
+        for (key, record) in open { found[Self.id(of: key)] = record }
+        let settled = try await self.records.store.allKeys(under: .revoked(by: epoch.rawValue))
+        for (key, record) in try await self.read(settled, where: { _ in true }) { found[Self.id(of: key)] = record }
         return found
+    }
+
+    /// Of what stands at `keys` and opens that which is wanted, in no order. Read some at a time, as there may be many.
+    private func read(
+        _ keys: [RecordKey],
+        where isWanted: @Sendable (RevocationRecord) -> Bool
+    ) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
+        var rest = keys.makeIterator()
+        let found: Result<[(key: RecordKey, record: RevocationRecord)], StoreError> = await withTaskGroup(
+            of: (RecordKey, Result<RevocationRecord?, StoreError>).self
+        ) { reads in
+            for key in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
+                reads.addTask { await (key, self.result(at: key)) }
+            }
+            var found: [(key: RecordKey, record: RevocationRecord)] = []
+            for await (key, read) in reads {
+                switch read {
+                case .success(let record): if let record, isWanted(record) { found.append((key, record)) }
+                case .failure(let error): return .failure(error)
+                }
+                if let key = rest.next() { reads.addTask { await (key, self.result(at: key)) } }
+            }
+            return .success(found)
+        }
+        return try found.get()
+    }
+
+    private static let mostReadsAtOnce = 16
+
+    private func result(at key: RecordKey) async -> Result<RevocationRecord?, StoreError> {
+        do throws(StoreError) { return .success(try await self.readIfOpens(key)) } catch { return .failure(error) }
     }
 
     /// A report that leaves out one that does not open is worth more than none.

@@ -23,7 +23,10 @@ extension Revoker {
         }
         let written = try await self.revocations.all(of: epoch)
         tokens.waiting = left.subtracting(written.keys).count
-        for record in written.values {
+        for (id, record) in written {
+            if let next = self.nextTry(record, at: .revocation(id)) {
+                tokens.nextTryAt = min(tokens.nextTryAt ?? next, next)
+            }
             switch record.outcome {
             case .waiting: tokens.waiting += 1
             case .revoked: tokens.revoked += 1
@@ -65,12 +68,13 @@ extension Revoker {
     /// them, nor those that have ended by themselves.
     func unrevoked(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
         let now = self.timepiece.now.wall
-        let open = try await self.revocations.open(of: account).filter { $0.endsAt.map { now < $0 } ?? true }
-        return open.map { record in
+        let open = try await self.revocations.open(of: account).filter { $0.record.endsAt.map { now < $0 } ?? true }
+        return open.map { key, record in
             UnrevokedToken(
                 kind: record.kind,
                 reason: self.endpoint(record.binding) == nil ? .notConfigured : .waiting,
-                endsAt: record.endsAt
+                endsAt: record.endsAt,
+                nextTryAt: self.nextTry(record, at: key)
             )
         }
     }

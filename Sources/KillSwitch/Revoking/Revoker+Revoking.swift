@@ -6,21 +6,25 @@ internal import TokenStorage
 
 /// What was taken away is taken to its providers.
 extension Revoker {
+    /// What took a token away, as the log calls such a token.
+    enum Taking: String { case killed, removed }
+
     /// Has the providers revoke all that wait for it and are due.
     ///
+    /// - Parameter taking: what the entry of the kill log was that took a token away.
     /// - Returns: when to do so again; `nil` where nothing waits.
-    func revokeDue() async throws(StoreError) -> BootInstant? {
+    func revokeDue(_ taking: @escaping @Sendable (Epoch) -> Taking) async throws(StoreError) -> BootInstant? {
         var keys = try await self.revocations.open().makeIterator()
         // A provider that hangs must not hold up the others, nor the end of the process for long.
         return await withTaskGroup(of: BootInstant?.self) { tasks in
             for _ in 0..<Self.mostAtOnce {
                 guard let key = keys.next() else { break }
-                tasks.addTask { await self.revokeIfOpen(key) }
+                tasks.addTask { await self.revokeIfOpen(key, taking) }
             }
             var next: BootInstant?
             for await due in tasks {
                 if let due { next = min(next ?? due, due) }
-                if !Task.isCancelled, let key = keys.next() { tasks.addTask { await self.revokeIfOpen(key) } }
+                if !Task.isCancelled, let key = keys.next() { tasks.addTask { await self.revokeIfOpen(key, taking) } }
             }
             return next
         }
@@ -36,12 +40,12 @@ extension Revoker {
     static let fewestTries = 10
 
     /// One that does not open, or can't be written just now, must not keep the rest from being revoked.
-    private func revokeIfOpen(_ key: RecordKey) async -> BootInstant? {
+    private func revokeIfOpen(_ key: RecordKey, _ taking: @Sendable (Epoch) -> Taking) async -> BootInstant? {
         do throws(StoreError) {
-            return try await self.revoke(key)
+            return try await self.revoke(key, taking)
         } catch {
             self.logger.warning(
-                "a killed token could not be revoked now",
+                "a killed or removed token could not be revoked now",
                 metadata: ["record.key": "\(key)", "error.code": "\(error.code.rawValue)"]
             )
             return error.code == .unreadable ? nil : self.timepiece.now.boot.advanced(by: .seconds(5))
@@ -49,7 +53,9 @@ extension Revoker {
     }
 
     /// - Returns: when the provider is to be asked again; `nil` when it never is.
-    private func revoke(_ key: RecordKey) async throws(StoreError) -> BootInstant? {
+    private func revoke(_ key: RecordKey, _ taking: @Sendable (Epoch) -> Taking) async throws(StoreError)
+        -> BootInstant?
+    {
         guard let stored = try await self.revocations.read(key) else {
             self.sightings.forget(key)
             return nil
@@ -60,7 +66,10 @@ extension Revoker {
             record.outcome = .unreachable
             try await self.settle(record, at: key, expecting: stored.version)
             self.logger.warning(
-                "a killed token is given up, as its provider could not be asked for a day: end the grant at the provider itself",
+                """
+                a \(taking(record.epoch).rawValue) token is given up, as its provider could not be asked for a day: end the \
+                grant at the provider itself
+                """,
                 metadata: [
                     "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
                     "provider.name": "\(record.binding.provider)",
@@ -68,7 +77,7 @@ extension Revoker {
             )
             return nil
         }
-        let due = self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now.boot)
+        let due = self.due(record, at: key, now: now.boot)
         guard now.boot >= due else { return due }
         // Whoever writes this asks the provider; the others wait for twice as long.
         record.tries += 1
@@ -83,31 +92,38 @@ extension Revoker {
                 RevocationVerdict.unreachable(.notConfigured)
             }
         record.outcome = RevocationRecord.Outcome(verdict)
-        self.tell(verdict, of: record, at: key, wasAsked: endpoint != nil)
+        self.tell(verdict, of: record, taking(record.epoch), at: key, wasAsked: endpoint != nil)
         guard record.outcome.isOpen else {
             try await self.settle(record, at: key, expecting: version)
             return nil
         }
         _ = try await self.revocations.write(record, at: key, expecting: version)
-        return now.boot.advanced(by: Self.pause(after: record.tries))
+        // From the answer on: a provider that takes its time must not be asked again at once.
+        return self.due(record, at: key, now: self.timepiece.now.boot)
     }
 
-    private func tell(_ verdict: RevocationVerdict, of record: RevocationRecord, at key: RecordKey, wasAsked: Bool) {
+    private func tell(
+        _ verdict: RevocationVerdict,
+        of record: RevocationRecord,
+        _ taking: Taking,
+        at key: RecordKey,
+        wasAsked: Bool
+    ) {
         var facts: Logger.Metadata = [
             "account.name": "\(record.account)", "token.kind": "\(record.kind.rawValue)",
             "revocation.outcome": "\(verdict.name)",
         ]
         if let reason = verdict.reason { facts["revocation.reason"] = "\(reason)" }
         if wasAsked {
-            self.logger.info("a killed token was taken to its provider", metadata: facts)
+            self.logger.info("a \(taking.rawValue) token was taken to its provider", metadata: facts)
         } else {
             facts["provider.name"] = "\(record.binding.provider)"
             // It goes on for a day; once is enough for whoever can put the provider back.
             self.logger.log(
                 level: self.sightings.isNewOrphan(key) ? .warning : .debug,
                 """
-                nobody was asked to revoke a killed token: its provider, or the client it was made for, is not configured \
-                any more; put it back within a day, or end the grant at the provider itself
+                nobody was asked to revoke a \(taking.rawValue) token: its provider, or the client it was made for, is not \
+                configured any more; put it back within a day, or end the grant at the provider itself
                 """,
                 metadata: facts
             )
@@ -126,6 +142,20 @@ extension Revoker {
     /// By the wall clock, as processes come and go in that time; and not by that alone, as it may jump.
     private static func isGivenUp(_ record: RevocationRecord, now: WallTime) -> Bool {
         record.takenAt.duration(to: now) > Self.keptFor && record.tries >= Self.fewestTries
+    }
+
+    private func due(_ record: RevocationRecord, at key: RecordKey, now: BootInstant) -> BootInstant {
+        self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
+    }
+
+    /// When this process asks again about a token that waits, by the wall clock; `nil` where none is there any more, where
+    /// it is asked just now, and where only another process knows.
+    func nextTry(_ record: RevocationRecord, at key: RecordKey) -> WallTime? {
+        guard record.token != nil else { return nil }
+        let pause = Self.pause(after: record.tries)
+        guard let due = self.sightings.knownDue(key, tries: record.tries, pause: pause) else { return nil }
+        let now = self.timepiece.now
+        return now.wall.advanced(by: max(now.boot.duration(to: due), .zero))
     }
 
     private static func pause(after tries: Int) -> Duration {

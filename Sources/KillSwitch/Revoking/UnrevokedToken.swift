@@ -8,4 +8,6 @@ package struct UnrevokedToken: Equatable, Sendable {
     package let reason: VerdictReason
     /// When it ends by itself, where that is known.
     package let endsAt: WallTime?
+    /// When this process asks again; `nil` while it does, and where it does not know.
+    package let nextTryAt: WallTime?
 }

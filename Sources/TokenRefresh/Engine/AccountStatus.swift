@@ -99,8 +99,11 @@ extension AccountStatus {
                 ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.word
         self.trouble =
             switch self.state {
-            case .refreshing, .backingOff, .valid, .expired: isConfigured ? desk.trouble(gate, now: moment) : nil
-            case .killed, .unreadable, .reauthorizationRequired, .empty: nil
+            // Such tokens are another client's, and neither used nor refreshed.
+            case .reauthorizationRequired where isBoundElsewhere: nil
+            case .refreshing, .backingOff, .valid, .expired, .reauthorizationRequired:
+                isConfigured ? desk.trouble(gate, now: moment) : nil
+            case .killed, .unreadable, .empty: nil
             }
         self.scopes = record?.tokens?.scopes ?? []
     }

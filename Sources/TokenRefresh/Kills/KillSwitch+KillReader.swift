@@ -18,7 +18,12 @@ extension KillSwitch: KillReader {
 
     package func unrevoked(of account: AccountID) async throws(StoreError) -> [ForgottenToken] {
         try await self.tokensToRevoke(of: account).map { token in
-            ForgottenToken(kind: token.kind, verdict: .unreachable(token.reason), endsAt: token.endsAt)
+            ForgottenToken(
+                kind: token.kind,
+                verdict: .unreachable(token.reason),
+                endsAt: token.endsAt,
+                nextTryAt: token.nextTryAt
+            )
         }
     }
 

@@ -76,7 +76,7 @@ extension RefreshEngine {
             try await self.kills.takeAway(record, of: account)
         } catch {
             self.logger.warning(
-                "killed tokens could not be written down to be revoked, and are written over",
+                "killed or removed tokens could not be written down to be revoked, and are written over",
                 metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
             )
         }

@@ -14,6 +14,7 @@ struct Account: Decodable {
     let last_error: String?
     let scopes: [String]
     let trouble: Trouble?
+    let unrevoked: [Removal.Token]?
 
     struct Trouble: Decodable {
         let kind: String

@@ -162,8 +162,11 @@ import TokenStorage
                 .clientRefused, "account_config.invalid_scope"
             ),
             (.valid().with { $0.tokens?.refreshToken = nil }, .refreshFailing, "no_refresh_token"),
+            (
+                .valid().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") },
+                .refreshFailing, "invalid_grant"
+            ),
             // Their state says it.
-            (.valid().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") }, nil, nil),
             (.valid().with { $0.binding.clientID = "other" }, nil, nil),
             (.valid().with { $0.tokens = nil }, nil, nil),
         ] as [(AccountRecord, AccountTrouble.Kind?, String?)]

@@ -154,5 +154,5 @@ extension RemovedTokenReply {
     fileprivate var isWaiting: Bool { self.outcome == "unreachable" && self.reason == "waiting" }
 
     /// There is nobody to ask, likewise.
-    fileprivate var isNobodys: Bool { self.outcome == "unreachable" && self.reason == "not_configured" }
+    var isNobodys: Bool { self.outcome == "unreachable" && self.reason == "not_configured" }
 }

@@ -7,6 +7,8 @@ struct ShowAccountCommand: AsyncParsableCommand {
         commandName: "show",
         abstract: "Show one account.",
         discussion: """
+            Tokens that were removed or killed and that the provider has not revoked yet are among what is shown.
+
             Example:
               martlet accounts show alice
             """

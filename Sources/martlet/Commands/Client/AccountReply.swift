@@ -15,9 +15,12 @@ package struct AccountReply: Decodable, Equatable, Sendable {
     /// What is wrong beside what the state says; `nil` also where a gateway of before says nothing of it.
     package let trouble: Trouble?
     package let scopes: [String]
+    /// Tokens that were taken away from it and are not revoked yet; `nil` where it is not shown alone, where the store does
+    /// not say, and where a gateway of before does not.
+    package let unrevoked: [RemovedTokenReply]?
 
     private enum CodingKeys: String, CodingKey {
-        case name, provider, configured, state, generation, trouble, scopes
+        case name, provider, configured, state, generation, trouble, scopes, unrevoked
         case expiresAt = "expires_at"
         case lastRefreshAt = "last_refresh_at"
         case lastError = "last_error"
@@ -57,10 +60,13 @@ package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     package let outcome: String
     package let reason: String?
     package let endsAt: String?
+    /// When its provider is asked again; `nil` where that is not known, or a gateway of before says nothing of it.
+    package let nextTryAt: String?
 
     private enum CodingKeys: String, CodingKey {
         case kind, outcome, reason
         case endsAt = "ends_at"
+        case nextTryAt = "next_try_at"
     }
 
     /// Whether the provider was to revoke it and did not, so that it may live on.

@@ -58,11 +58,14 @@ package struct KillReply: Decodable, Equatable, Sendable {
         /// Of those the ones that no provider is asked about any more; `nil` where a gateway of before says nothing of
         /// it.
         package let givenUp: Int?
+        /// When a provider is asked again about the first of those that wait; `nil` where that is not known.
+        package let nextTryAt: String?
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
             case inFlight = "in_flight"
             case givenUp = "given_up"
+            case nextTryAt = "next_try_at"
         }
     }
 

@@ -37,7 +37,10 @@ package struct KillText: Sendable {
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
         }
         facts.add("tokens", Self.isAway(kill) ? "unknown without the store" : Self.tokens(kill.tokens))
-        if !Self.isAway(kill), let outlook = Self.outlook(kill.tokens) { facts.add("next", outlook) }
+        if !Self.isAway(kill) {
+            if let nextTryAt = kill.tokens.nextTryAt { facts.add("next try", self.times.longText(nextTryAt)) }
+            if let outlook = Self.outlook(kill.tokens) { facts.add("next", outlook) }
+        }
         if kill.draining > 0 {
             let isOne = kill.draining == 1
             let requests = isOne ? "1 request was" : "\(kill.draining) requests were"

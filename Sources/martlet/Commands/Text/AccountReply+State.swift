@@ -9,18 +9,17 @@ extension AccountReply {
     /// The state and what stands beside it, such as `valid, token refused`.
     package func troubledStateText(_ times: RelativeTime) -> String {
         var parts = [self.stateText]
-        let isBackingOff = self.state == "backing_off"
-        // The word alone leaves open whether callers are served meanwhile.
-        if isBackingOff, self.trouble?.kind != "token_refused", self.hasValidToken(times) {
-            parts.append("token valid")
-        }
-        if let trouble, trouble.kind != "refresh_failing" || !isBackingOff { parts.append(trouble.words) }
+        // Either word says that refreshes fail, and leaves open whether callers are served meanwhile.
+        let isFailing = self.state == "backing_off" || self.state == "reauthorization_required"
+        if isFailing, self.trouble?.kind != "token_refused", self.hasValidToken(times) { parts.append("token valid") }
+        if let trouble, trouble.kind != "refresh_failing" || !isFailing { parts.append(trouble.words) }
         return parts.joined(separator: ", ")
     }
 
     /// Whether requests get the access token that there is, whatever else the state says.
     package func hasValidToken(_ times: RelativeTime) -> Bool {
-        switch self.state {
+        guard self.configured else { return false }
+        return switch self.state {
         case "valid": true
         // Such a token is another client's.
         case "reauthorization_required" where self.lastError == "bound_elsewhere": false

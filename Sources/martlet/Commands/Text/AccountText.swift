@@ -48,10 +48,21 @@ package struct AccountText: Sendable {
             facts.add("trouble", trouble.text)
             facts.add("known since", self.times.longText(trouble.knownSince))
         }
+        for token in account.unrevoked ?? [] { facts.add("not revoked", self.outlook(of: token)) }
         if let remedy = account.remedy(kills: kills) { facts.add("what helps", remedy) }
         facts.add("generation", String(account.generation))
         facts.add("scopes", account.scopes.isEmpty ? "-" : account.scopes.joined(separator: " "))
         return facts.lines
+    }
+
+    /// A token that is still to be revoked, and what comes of that.
+    private func outlook(of token: RemovedTokenReply) -> String {
+        let wait =
+            token.isNobodys
+            ? "nobody is asked, as its provider or client is not configured" : "its provider is asked again by itself"
+        let nextTry = token.nextTryAt.map { "; its turn comes \(self.times.text($0))" } ?? ""
+        let end = token.endsAt.map { "; it ends \(self.times.text($0))" } ?? ""
+        return "\(token.kind) token: \(wait)\(nextTry)\(end)"
     }
 
     /// That tokens were imported.
@@ -68,9 +79,10 @@ package struct AccountText: Sendable {
 
     /// What became of tokens that were removed, one line each.
     package func table(_ tokens: [RemovedTokenReply]) -> [String] {
-        var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "ENDS")
+        var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "NEXT TRY", "ENDS")
         for token in tokens {
-            table.add([token.kind, token.outcome, token.reason ?? "-", self.times.text(token.endsAt)])
+            let (nextTry, end) = (self.times.text(token.nextTryAt), self.times.text(token.endsAt))
+            table.add([token.kind, token.outcome, token.reason ?? "-", nextTry, end])
         }
         return table.lines
     }
