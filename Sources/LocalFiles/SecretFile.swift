@@ -9,7 +9,7 @@ package enum SecretFile {
     /// Reads the secret in the file at `path`, without the newline at its end.
     ///
     /// Refuses a file that this user could write and its group or others can read or write, an empty one, one over
-    /// ``sizeLimit``, and what is not a file.
+    /// ``sizeLimit``, and what is not a file, such as a symbolic link to nothing.
     package static func read(_ path: String) throws(FileError) -> Secret {
         var bytes = try Self.contents(of: path)
         while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
@@ -25,9 +25,20 @@ package enum SecretFile {
             let file = try OpenFile(opening: path, O_RDONLY | O_NONBLOCK)
             contents = try Self.contents(of: file, at: path)
         } catch {
+            // Who makes the file where it is missing could not make it there.
+            guard !error.isMissing || !Self.isLink(path) else {
+                throw FileError(.unreadable, "is a symbolic link that leads nowhere")
+            }
             throw FileError(error)
         }
         return try contents.get()
+    }
+
+    /// Whether a symbolic link stands at `path`, wherever that leads.
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return false }
+        return status.st_mode & S_IFMT == S_IFLNK
     }
 
     private static func contents(

@@ -64,6 +64,15 @@ import TokenModel
         }
     }
 
+    @Test func `a link that leads nowhere is no missing file, which somebody would make`() throws {
+        try inTemporaryDirectory { directory in
+            let (link, gone) = (directory + "/link", directory + "/gone")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: gone)
+            let error = #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(link) }
+            #expect(error?.message == "is a symbolic link that leads nowhere")
+        }
+    }
+
     @Test(arguments: [("", FileError.Code.empty), ("\n\n", .empty), (String(repeating: "x", count: 65_537), .tooLarge)])
     func `a file that holds no secret is refused`(content: String, code: FileError.Code) throws {
         try inTemporaryDirectory { directory in
