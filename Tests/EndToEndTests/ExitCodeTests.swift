@@ -28,6 +28,24 @@ import Testing
         withExtendedLifetime((mock, gateway)) {}
     }
 
+    @Test(arguments: ["client_secret_basic", "client_secret_post"])
+    func `the client's own secret is refused as a refresh token, and not shown`(proof: String) async throws {
+        // Given a gateway whose client has a secret
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, settings: "client_auth: \(proof)", in: directory)
+
+        // When somebody pastes that in place of a token
+        let outcome = try await gateway.martlet("accounts", "import", "alice", input: "mock-secret\n")
+
+        // Then the input is what is wrong
+        #expect(outcome.exitCode == 64)
+        #expect(outcome.errors.contains("refresh_token is the client_secret of provider mock"), "\(outcome.errors)")
+        #expect(!outcome.errors.contains("mock-secret"))
+        #expect(!gateway.program.complaints.contains("mock-secret"))
+        withExtendedLifetime(mock) {}
+    }
+
     @Test func `where callers are answered no gateway's admin API is there, whatever token is missing`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
