@@ -41,6 +41,23 @@ package enum SecretFile {
         return status.st_mode & S_IFMT == S_IFLNK
     }
 
+    /// Refuses a file that this user could write and its group or others can read or write. For who shows a secret and does
+    /// not keep it: it may be another user's. Nothing is opened, and what is no file is not refused: a pipe is nobody else's.
+    package static func checkMode(of path: String) throws(FileError) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return }
+        let ownership = FileOwnership(status)
+        guard ownership.isRegular,
+            ownership.isLeftOpen(by: geteuid(), access: FileOwnership.writeAccess(to: path))
+        else { return }
+        throw Self.exposed(ownership)
+    }
+
+    private static func exposed(_ ownership: FileOwnership) -> FileError {
+        let mode = "0" + String(ownership.mode, radix: 8)
+        return FileError(.exposed, "can be read or written by others (mode \(mode)); run chmod 600 on it")
+    }
+
     private static func contents(
         of file: borrowing OpenFile,
         at path: String
@@ -48,10 +65,7 @@ package enum SecretFile {
         let ownership = try file.ownership()
         guard ownership.isRegular else { return .failure(FileError(.unreadable, "is not a regular file")) }
         guard !ownership.isExposed(to: geteuid(), access: FileOwnership.writeAccess(to: path)) else {
-            let mode = "0" + String(ownership.mode, radix: 8)
-            return .failure(
-                FileError(.exposed, "can be read or written by others (mode \(mode)); run chmod 600 on it")
-            )
+            return .failure(Self.exposed(ownership))
         }
         let bytes = try file.read(limit: Self.sizeLimit + 1)
         guard bytes.count <= Self.sizeLimit else {
