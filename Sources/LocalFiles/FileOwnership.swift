@@ -13,6 +13,15 @@ package struct FileOwnership: Equatable, Sendable {
         self.isRegular = isRegular
     }
 
+    /// What the system says of a file.
+    init(_ status: stat) {
+        self.init(
+            owner: status.st_uid,
+            mode: status.st_mode & 0o7777,
+            isRegular: status.st_mode & S_IFMT == S_IFREG
+        )
+    }
+
     /// Whether the file's group or everybody may read or write it.
     var isOpenToOthers: Bool { self.mode & 0o066 != 0 }
 
@@ -24,15 +33,20 @@ package struct FileOwnership: Equatable, Sendable {
     ///   - user: this process's effective user.
     ///   - access: what the system says about writing the file as that user.
     package func isExposed(to user: UInt32, access: WriteAccess) -> Bool {
+        // Whoever owns a file can change it: only this user and root are trusted with that.
+        let isForeign = self.owner != user && self.owner != 0
+        return isForeign || self.isLeftOpen(by: user, access: access)
+    }
+
+    /// Whether others can read or write the file, and this user could have prevented that, whoever owns it.
+    package func isLeftOpen(by user: UInt32, access: WriteAccess) -> Bool {
         let couldWrite =
             switch access {
             case .allowed: true
             case .denied: self.owner == user
             case .readOnlyFilesystem: false
             }
-        // Whoever owns a file can change it: only this user and root are trusted with that.
-        let isForeign = self.owner != user && self.owner != 0
-        return isForeign || couldWrite && self.isOpenToOthers
+        return couldWrite && self.isOpenToOthers
     }
 
     /// Whether this process's effective user may write the file at `path`.

@@ -65,11 +65,7 @@ package struct OpenFile: ~Copyable, Sendable {
         guard unsafe fstat(self.number, &status) == 0 else {
             throw SystemCallError(errno, "can't look at \(self.path)")
         }
-        return FileOwnership(
-            owner: status.st_uid,
-            mode: status.st_mode & 0o7777,
-            isRegular: status.st_mode & S_IFMT == S_IFREG
-        )
+        return FileOwnership(status)
     }
 
     /// Again while a signal interrupts.

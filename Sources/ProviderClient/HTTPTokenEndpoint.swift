@@ -57,6 +57,8 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     /// The client's proofs by number, in the order to try them.
     package var proofOrder: [Int] { self.prover.order }
 
+    package func isClientSecret(_ value: Secret) -> Bool { self.prover.isSecret(value) }
+
     package func redeem(
         _ refreshToken: Secret,
         scopes: [String],

@@ -19,6 +19,9 @@ package protocol TokenEndpoint: Sendable {
     /// was refused has spent nothing.
     var proofs: [any TokenEndpoint] { get }
 
+    /// Whether `value` is a secret that its client proves itself by, and so no token of anybody's. Compared in constant time.
+    func isClientSecret(_ value: Secret) -> Bool
+
     /// Redeems a refresh token for new tokens (RFC 6749 §6), once: no retry happens inside.
     ///
     /// - Parameters:
@@ -46,4 +49,7 @@ package protocol TokenEndpoint: Sendable {
 extension TokenEndpoint {
     /// A client with one proof.
     package var proofs: [any TokenEndpoint] { [self] }
+
+    /// A client without a secret.
+    package func isClientSecret(_ value: Secret) -> Bool { false }
 }

@@ -68,6 +68,27 @@ internal import TokenStorage
         }
     }
 
+    @Test func `the client's own secret is no account's refresh token, and what is there stays`() async throws {
+        try await AdminFixture.run { admin in
+            // Given an account with tokens
+            let path = "/v1/accounts/alice/tokens"
+            try await admin.caller.send(.PUT, path, #"{"refresh_token": "refresh-canary"}"#)
+
+            // When somebody hands over the client's secret in their place
+            let secret = ScriptedTokenEndpoint.clientSecret
+            let answer = try await admin.caller.send(.PUT, path, #"{"refresh_token": "\#(secret)"}"#)
+
+            // Then the field is named
+            #expect(answer.status == 400)
+            #expect(answer.problem == "invalid_field")
+            #expect(answer.field == "refresh_token")
+            #expect(answer.detail?.contains("refresh_token is the client_secret of provider acme") == true)
+            let record = try #require(try await admin.vault.read(AccountID("alice"))).record
+            #expect(record.tokens?.refreshToken == Secret("refresh-canary"))
+            #expect(admin.provider.redeemed.isEmpty)
+        }
+    }
+
     @Test func `a refresh token alone is enough, and its first refresh makes the account valid`() async throws {
         try await AdminFixture.run { admin in
             let imported = try await admin.caller.send(

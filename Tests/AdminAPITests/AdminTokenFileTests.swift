@@ -116,6 +116,25 @@ internal import TokenModel
         #expect(throws: AdminTokenError(code, "")) { try file.open() }
     }
 
+    @Test func `a link that leads nowhere is refused by a check as by a start`() throws {
+        // Given a link to a file that is not there
+        let directory = try TemporaryDirectory()
+        let file = AdminTokenFile(path: directory.path(of: "admin.token"))
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path(of: "admin.token"),
+            withDestinationPath: directory.path(of: "gone")
+        )
+
+        // When it is checked, and opened
+        let checked = #expect(throws: AdminTokenError(.inaccessible, "")) { try file.check() }
+        let opened = #expect(throws: AdminTokenError(.inaccessible, "")) { try file.open() }
+
+        // Then both say the same of it, and nothing was made
+        #expect(checked?.message.contains("/admin.token is a symbolic link that leads nowhere") == true)
+        #expect(opened?.message == checked?.message)
+        #expect(try directory.contents() == ["admin.token"])
+    }
+
     @Test func `a check makes nothing`() throws {
         let directory = try TemporaryDirectory()
         try AdminTokenFile(path: directory.path(of: "admin.token")).check()

@@ -59,7 +59,7 @@ internal import TokenStorage
                 #"{"scope":{"account":"alice"},"reason":"over"}"#
             )
             #expect(wrong.status == 409)
-            #expect(wrong.detail?.hasSuffix("but everything is: martlet revive --all lifts that") == true)
+            #expect(wrong.detail?.hasSuffix("but everything is: martlet revive --all --reason TEXT lifts that") == true)
             let right = try await admin.caller.send(.POST, "/v1/revive", #"{"scope":{"all":true},"reason":"over"}"#)
             #expect(right.status == 200)
             #expect(right.body.contains(#""killed":[]"#))
@@ -222,12 +222,13 @@ internal import TokenStorage
             ([], "account alice is not killed; martlet status shows what is"),
             (
                 [#"{"provider":"acme"}"#],
-                "account alice is not killed by itself, but provider acme is: martlet revive --provider acme lifts that"
+                "account alice is not killed by itself, but provider acme is: "
+                    + "martlet revive --provider acme --reason TEXT lifts that"
             ),
             (
                 [#"{"all":true}"#, #"{"provider":"acme"}"#],
                 "account alice is not killed by itself, but provider acme and everything are: "
-                    + "martlet revive --provider acme and martlet revive --all lift that"
+                    + "martlet revive --provider acme --reason TEXT and martlet revive --all --reason TEXT lift that"
             ),
         ] as [([String], String)]
     )

@@ -31,7 +31,7 @@ import TokenStorageSQLite
         #expect(try await first.martlet("kill", "--account", "alice", "--reason", "laptop stolen").exitCode == 0)
         first.program.signal(1)
         try await eventually("the reload to be recorded") {
-            try await second.martlet("audit").output.contains("done, of 7")
+            try await second.martlet("audit").output.contains("done, begun as 7")
         }
         let rekeyed = try await Program.run("martlet", ["store", "rekey", "--config", "martlet.yaml"], in: directory)
         #expect(rekeyed.exitCode == 0, "\(rekeyed.errors)")
@@ -43,7 +43,7 @@ import TokenStorageSQLite
         #expect(rows.count == 2 * actions.count, "\(shown.output)")
         for (index, row) in rows.enumerated() {
             #expect(row.contains("  \(actions[index / 2])  "), "\(row)")
-            #expect(row.contains(index % 2 == 0 ? "(begins)" : ", of \(index)"), "\(row)")
+            #expect(row.contains(index % 2 == 0 ? "(begins)" : ", begun as \(index)"), "\(row)")
         }
         #expect(shown.output.contains("laptop stolen"))
         #expect(shown.output.contains("gateway SIGHUP"))
@@ -135,7 +135,7 @@ import TokenStorageSQLite
         _ = try await younger.address(behind: "admin: ")
         let shown = try await older.martlet("audit")
         #expect(shown.output.split(separator: "\n").count { $0.contains("takeover") } == 2, "\(shown.output)")
-        #expect(shown.output.contains("done, of 1"))
+        #expect(shown.output.contains("done, begun as 1"))
         younger.signal(15)
         _ = try await younger.ended()
         withExtendedLifetime(mock) {}

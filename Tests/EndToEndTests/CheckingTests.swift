@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TestKit
 import Testing
 
@@ -131,6 +132,27 @@ import Testing
         #expect(served.errors.contains(message), "\(served.errors)")
         #expect(directory.bytes(of: "admin.token") == Array(text.utf8))
         #expect(try directory.mode(of: "admin.token") == mode)
+    }
+
+    @Test func `an admin token file that is a link to nothing is a fault, since no start can make it`() async throws {
+        // Given such a link
+        let directory = try TemporaryDirectory()
+        let configuration = Self.plain.replacing("state_dir: state", with: "state_dir: .")
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path(of: "admin.token"),
+            withDestinationPath: directory.path(of: "gone")
+        )
+
+        // When the configuration is checked, and served
+        let checked = try await self.check(configuration, in: directory)
+        let served = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
+
+        // Then both say the same of it
+        let message = "/admin.token is a symbolic link that leads nowhere"
+        #expect(checked.exitCode == 78)
+        #expect(checked.errors.contains(message), "\(checked.errors)")
+        #expect(served.exitCode == 78)
+        #expect(served.errors.contains(message), "\(served.errors)")
     }
 
     @Test func `what a start would make is no fault, and is not made`() async throws {

@@ -28,6 +28,54 @@ import Testing
         withExtendedLifetime((mock, gateway)) {}
     }
 
+    @Test(arguments: [0o644, 0o640, 0o602])
+    func `an admin token file that others can read or write is refused before its token goes anywhere`(
+        mode: Int
+    ) async throws {
+        // Given a gateway, and its token in a file that is not this user's alone
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        let token = try #require(directory.bytes(of: "state/admin.token"))
+        try directory.write(token, to: "copy")
+        try directory.setMode(mode, of: "copy")
+        let arguments = ["accounts", "list", "--admin", gateway.admin, "--admin-token-file", "copy"]
+
+        // When a command is told of it
+        let refused = try await Program.run("martlet", arguments, in: directory)
+
+        // Then it says what is wrong, as the gateway does of its own
+        let fault = "copy can be read or written by others (mode 0\(String(mode, radix: 8))); run chmod 600 on it"
+        #expect(refused.exitCode == 78)
+        #expect(refused.errors.contains(fault), "\(refused.errors)")
+        #expect(refused.errors.split(separator: "\n").count == 1, "\(refused.errors)")
+        #expect(refused.output.isEmpty)
+
+        // And takes it when that is done
+        try directory.setMode(0o600, of: "copy")
+        let taken = try await Program.run("martlet", arguments, in: directory)
+        #expect(taken.exitCode == 0, "\(taken.errors)")
+        withExtendedLifetime((mock, gateway)) {}
+    }
+
+    @Test(arguments: ["client_secret_basic", "client_secret_post"])
+    func `the client's own secret is refused as a refresh token, and not shown`(proof: String) async throws {
+        // Given a gateway whose client has a secret
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, settings: "client_auth: \(proof)", in: directory)
+
+        // When somebody pastes that in place of a token
+        let outcome = try await gateway.martlet("accounts", "import", "alice", input: "mock-secret\n")
+
+        // Then the input is what is wrong
+        #expect(outcome.exitCode == 64)
+        #expect(outcome.errors.contains("refresh_token is the client_secret of provider mock"), "\(outcome.errors)")
+        #expect(!outcome.errors.contains("mock-secret"))
+        #expect(!gateway.program.complaints.contains("mock-secret"))
+        withExtendedLifetime(mock) {}
+    }
+
     @Test func `where callers are answered no gateway's admin API is there, whatever token is missing`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)

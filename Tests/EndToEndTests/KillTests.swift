@@ -38,7 +38,7 @@ import Testing
         #expect(early.errors.contains("killed"))
         let wrong = try await gateway.martlet("revive", "--account", "alice", "--reason", "wrong scope")
         #expect(wrong.exitCode == 1)
-        #expect(wrong.errors.contains("martlet revive --all lifts that"), "\(wrong.errors)")
+        #expect(wrong.errors.contains("martlet revive --all --reason TEXT lifts that"), "\(wrong.errors)")
         #expect(try await gateway.martlet("revive", "--all", "--reason", "over").exitCode == 0)
         let empty = try await gateway.curl("echo", ["-w", "%{http_code}"])
         #expect(empty.contains("account_empty") && empty.contains("its tokens were killed or removed"))

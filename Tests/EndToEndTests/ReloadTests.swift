@@ -119,6 +119,22 @@ import Testing
         }
     }
 
+    @Test func `a reload that changes nothing says what waits for a restart, also in the audit log`() async throws {
+        try await self.withGateway { gateway in
+            // Given a file in which nothing is different but what the gateway can't follow
+            try self.edit { $0 + "\nshutdown_grace: 7s\n" }
+
+            // When it is read again
+            let line = try await gateway.reload("config_reloaded")
+
+            // Then that is not passed over
+            let outcome = "nothing is different before a restart: shutdown_grace"
+            #expect(line.contains(outcome), "\(line)")
+            let audit = try await gateway.martlet("audit").output
+            #expect(audit.contains(outcome), "\(audit)")
+        }
+    }
+
     @Test func `a new admin token is let in, and one that is gone is not`() async throws {
         try await self.withGateway { gateway in
             let old = try #require(self.directory.bytes(of: "state/admin.token"))

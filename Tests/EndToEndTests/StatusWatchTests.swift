@@ -39,6 +39,7 @@ import Testing
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
         try directory.write(Array("wrong\n".utf8), to: "wrong")
+        try directory.setMode(0o600, of: "wrong")
         let arguments = ["status", "--watch", "--admin", gateway.admin, "--admin-token-file", "wrong"]
         let outcome = try await Program.run("martlet", arguments, in: directory)
         #expect(outcome.exitCode == 77)

@@ -56,11 +56,49 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [
+        // Another user's: not ours to keep, unless we could set its mode right.
+        (FileOwnership(owner: 999, mode: 0o600), UInt32(0), WriteAccess.allowed, false),
+        (FileOwnership(owner: 999, mode: 0o644), 0, .allowed, true),
+        (FileOwnership(owner: 999, mode: 0o640), 1000, .denied, false),
+        (FileOwnership(owner: 999, mode: 0o666), 1000, .allowed, true),
+        (FileOwnership(owner: 1000, mode: 0o440), 1000, .denied, true),
+        (FileOwnership(owner: 1000, mode: 0o400), 1000, .denied, false),
+    ])
+    func `who shows a secret answers for its mode, where that could be set right`(
+        file: FileOwnership,
+        user: UInt32,
+        access: WriteAccess,
+        isLeftOpen: Bool
+    ) {
+        #expect(file.isLeftOpen(by: user, access: access) == isLeftOpen)
+    }
+
+    @Test func `the mode of a file is judged, and what is no file has none`() throws {
+        try inTemporaryDirectory { directory in
+            let open = try write("canary", to: directory + "/open", mode: 0o644)
+            let closed = try write("canary", to: directory + "/closed", mode: 0o600)
+            #expect(throws: FileError(.exposed, "")) { try SecretFile.checkMode(of: open) }
+            try SecretFile.checkMode(of: closed)
+            try SecretFile.checkMode(of: directory + "/none")
+            try SecretFile.checkMode(of: "/dev/null")
+        }
+    }
+
     @Test func `a link leads to the file that counts`() throws {
         try inTemporaryDirectory { directory in
             let path = try write("canary", to: directory + "/secret", mode: 0o600)
             try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: path)
             #expect(try SecretFile.read(directory + "/link") == Secret("canary"))
+        }
+    }
+
+    @Test func `a link that leads nowhere is no missing file, which somebody would make`() throws {
+        try inTemporaryDirectory { directory in
+            let (link, gone) = (directory + "/link", directory + "/gone")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: gone)
+            let error = #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(link) }
+            #expect(error?.message == "is a symbolic link that leads nowhere")
         }
     }
 

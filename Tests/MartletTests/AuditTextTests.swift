@@ -32,10 +32,10 @@ internal import martlet
         let time = "2026-01-01T00:00:00.000Z"
         #expect(
             AuditText.table(items) == [
-                "NO  TIME                      WHO                     ACTION  WHAT           OUTCOME     REASON",
-                #"1   \#(time)  admin 127.0.0.1:5 at a  revive  account alice  (begins)    laptop\u{1b} replaced"#,
-                "2   \(time)  admin 127.0.0.1:5 at a  revive  account alice  done, of 1  two",
-                "3   -                         -                       -       -              -           "
+                "NO  TIME                      WHO                     ACTION  WHAT           OUTCOME           REASON",
+                #"1   \#(time)  admin 127.0.0.1:5 at a  revive  account alice  (begins)          laptop\u{1b} replaced"#,
+                "2   \(time)  admin 127.0.0.1:5 at a  revive  account alice  done, begun as 1  two",
+                "3   -                         -                       -       -              -                 "
                     + "this record does not open",
             ]
         )

@@ -141,7 +141,7 @@ extension AdminError {
     static func killedByWider(_ wider: [KillScope], than scope: KillScope) -> AdminError {
         let isOne = wider.count == 1
         let kills = wider.map(\.text).joined(separator: " and ")
-        let commands = wider.map { "martlet revive \($0.option)" }.joined(separator: " and ")
+        let commands = wider.map { "martlet revive \($0.option) --reason TEXT" }.joined(separator: " and ")
         return .init(
             .conflict,
             "\(scope.text) is not killed by itself, but \(kills) \(isOne ? "is" : "are"): "

@@ -15,13 +15,13 @@ package struct Answer: Equatable, Sendable {
     /// Whether it has the field `name`, in any case.
     package func has(_ name: String) -> Bool { self.fields.contains { $0.isNamed(name) } }
 
-    /// An answer of JSON that nobody may keep (RFC 6749 section 5.1 asks for that where tokens are in it).
+    /// An answer of a line of JSON that nobody may keep (RFC 6749 section 5.1 asks for that where tokens are in it).
     static func json(_ value: some Encodable, status: Int = 200, fields: [HeaderField] = []) throws -> Answer {
         Answer(
             status: status,
             fields: [HeaderField("Content-Type", "application/json"), HeaderField("Cache-Control", "no-store")]
                 + fields,
-            body: .whole(ByteBuffer(bytes: try JSONText.encode(value)))
+            body: .whole(ByteBuffer(bytes: try JSONText.encode(value) + [UInt8(ascii: "\n")]))
         )
     }
 

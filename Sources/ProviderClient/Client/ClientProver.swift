@@ -23,6 +23,16 @@ final class ClientProver: Sendable {
         self.client.proofs.contains { if case .signed(_, audience: nil) = $0 { true } else { false } }
     }
 
+    /// Whether it is one of the client's secrets.
+    func isSecret(_ value: Secret) -> Bool {
+        self.client.proofs.contains { proof in
+            switch proof {
+            case .constant(.clientSecretBasic(let secret)), .constant(.clientSecretPost(let secret)): secret == value
+            case .constant, .signed: false
+            }
+        }
+    }
+
     /// The provider took this one.
     ///
     /// - Returns: whether another one was preferred so far.

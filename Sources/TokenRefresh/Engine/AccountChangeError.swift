@@ -11,7 +11,7 @@ package struct AccountChangeError: Error, Sendable {
         case minted
         /// The kill switch holds, or what is there was killed.
         case killed
-        /// A token is empty or has characters that no token has.
+        /// A token is empty, has characters that no token has, or is the client's secret.
         case invalidTokens
         /// The record that is there does not open; it is kept.
         case unreadable

@@ -25,7 +25,7 @@ package struct AccountStatus: Equatable, Sendable {
     package let generation: Generation
     /// When this generation was committed; `nil` for imported tokens.
     package let lastRefreshAt: WallTime?
-    /// One word, of the provider's or ours; `nil` after a success.
+    /// One word, of the provider's or ours; `nil` after a success. Of a killed account it is what was wrong before the kill.
     package internal(set) var lastError: String?
     /// What callers would be told of the refresh that this is shown after; `nil` where it brought tokens, or there was none.
     package internal(set) var refreshError: PassError.Code?
@@ -92,11 +92,13 @@ extension AccountStatus {
         self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil || isAnothers ? nil : $0.expiresAt }
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt
+        // A refresh that the kill itself has ended says no more than the state, and not every killed account has had one.
+        let failure = desk.isKilled && desk.lastError?.code == .killed ? nil : desk.lastError
         self.lastError =
             desk.isEmptied && self.state == .empty
             ? desk.isRemoved ? Self.tokensRemoved : Self.tokensKilled
             : isBoundElsewhere
-                ? Self.boundElsewhere : record?.trouble?.reason ?? desk.lastError?.word
+                ? Self.boundElsewhere : record?.trouble?.reason ?? failure?.word
         self.trouble =
             switch self.state {
             // Such tokens are another client's, and neither used nor refreshed.

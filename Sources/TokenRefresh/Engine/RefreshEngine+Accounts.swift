@@ -1,5 +1,6 @@
 internal import Logging
 internal import OAuth
+internal import ProviderClient
 internal import Synchronization
 package import TokenModel
 internal import TokenStorage
@@ -88,6 +89,13 @@ extension RefreshEngine {
             throw AccountChangeError(
                 .invalidTokens,
                 "account \(account): an imported token is empty, or has a space or control character"
+            )
+        }
+        guard !plan.endpoint.isClientSecret(refreshToken) else {
+            throw AccountChangeError(
+                .invalidTokens,
+                "account \(account): refresh_token is the client_secret of provider \(plan.provider), which is no account's "
+                    + "token; import the refresh_token of the provider's token answer"
             )
         }
         let epochs = try await self.epochs(for: account)

@@ -15,7 +15,11 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
 
     let binding = EndpointBinding(tokenEndpointOrigin: "https://login.acme.example:443", clientID: "my-app")
     let timeout = Duration.seconds(8)
+    /// What its client proves itself by.
+    static let clientSecret = "client-secret-canary"
     private let state = Mutex(State())
+
+    func isClientSecret(_ value: Secret) -> Bool { value == Secret(Self.clientSecret) }
 
     /// What the next exchanges come to; past the last, the provider is out of reach.
     func answer(with verdicts: TokenVerdict...) {

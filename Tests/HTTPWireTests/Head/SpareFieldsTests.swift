@@ -46,6 +46,40 @@ import Testing
         }
     }
 
+    /// - Returns: how many fields the memory of a head with one field has room for, after a head with `count` was let go of.
+    private func roomOfRequest(after count: Int) throws -> Int {
+        var parser = RequestHeadParser()
+        var buffer = ByteBuffer(bytes: head(["GET / HTTP/1.1", "Host: a"] + (1..<count).map { "Field-\($0): x" }))
+        let taken = try parser.next(&buffer)?.fields.count
+        try #require(taken == count)
+        buffer = ByteBuffer(bytes: head(["GET / HTTP/1.1", "Host: a"]))
+        let next = try parser.next(&buffer)
+        return try #require(next).fields.capacity
+    }
+
+    private func roomOfAnswer(after count: Int) throws -> Int {
+        var parser = ResponseHeadParser()
+        var buffer = ByteBuffer(bytes: head(["HTTP/1.1 204 No Content"] + (0..<count).map { "Field-\($0): x" }))
+        let taken = try parser.next(&buffer, answering: .get)?.fields.count
+        try #require(taken == count)
+        buffer = ByteBuffer(bytes: head(["HTTP/1.1 204 No Content", "Field: x"]))
+        let next = try parser.next(&buffer, answering: .get)
+        return try #require(next).fields.capacity
+    }
+
+    @Test func `the memory of a head that is gone is the next one's, where it was not large`() throws {
+        // Given heads of more fields than most have, and of more than are kept for
+        let (some, many) = (20, Self.many)
+
+        // When each is let go of, and a small one comes behind it
+        let kept = [try self.roomOfRequest(after: some), try self.roomOfAnswer(after: some)]
+        let new = [try self.roomOfRequest(after: many), try self.roomOfAnswer(after: many)]
+
+        // Then that has the memory of the one, and a small one of its own after the other
+        #expect(kept.allSatisfy { $0 >= some }, "\(kept)")
+        #expect(new.allSatisfy { $0 < some }, "\(new)")
+    }
+
     @Test func `a request that broke a rule leaves nothing for the next`() throws {
         var parser = RequestHeadParser()
         var broken = ByteBuffer(bytes: head(["GET / HTTP/1.1", "Host: a", "One: 1", "Two : 2"]))

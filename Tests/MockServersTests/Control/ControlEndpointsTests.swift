@@ -23,7 +23,7 @@ import Testing
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             let response = try await address.request("POST", "/_control/expire")
-            #expect(response.text == #"{"expired":1}"#)
+            #expect(response.text == #"{"expired":1}"# + "\n")
             #expect(try await address.api("/api/echo", token: granted.accessToken).status == 401)
             #expect(try await address.stats().apiRequests.expired == 1)
         }

@@ -42,6 +42,17 @@ extension LoopbackTests {
             await server.stop()
         }
 
+        @Test func `each of the client's secrets is known as one, and a token is not`() async throws {
+            let server = try await ScriptedServer { _ in .bytes(Self.success) }
+            try await withEndpoint(at: server.origin, as: Self.twoSecrets()) { endpoint in
+                #expect(endpoint.isClientSecret(Secret("old")))
+                #expect(endpoint.isClientSecret(Secret("new")))
+                #expect(!endpoint.isClientSecret(Secret("R")))
+            }
+            #expect(server.requests.isEmpty)
+            await server.stop()
+        }
+
         @Test func `a revocation tries every secret until one is taken`() async throws {
             let server = try await ScriptedServer { request in
                 .bytes(request.body.contains("client_secret=new") ? http("200 OK", "") : Self.refusal)

@@ -166,6 +166,21 @@ extension Peer {
         try await self.take("\(count) bytes") { $0.count >= count ? count : nil }
     }
 
+    /// Whether the kernel has bytes for this end that nobody has asked for.
+    var hasUnread: Bool {
+        get async throws {
+            let channel = self.channel
+            return try await channel.eventLoop.submit {
+                let operations = channel.pipeline.syncOperations
+                let count = try operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+                    var byte: UInt8 = 0
+                    return unsafe recv(socket, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
+                }
+                return count.map { $0 > 0 } ?? false
+            }.get()
+        }
+    }
+
     /// Up to and with the next CRLF, without it.
     func line() async throws -> String {
         let line = try await self.take("a line") { view in

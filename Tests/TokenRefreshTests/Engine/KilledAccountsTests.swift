@@ -27,6 +27,28 @@ import TokenStorage
         #expect(self.endpoint.spent.isEmpty)
     }
 
+    @Test func `given a kill, its accounts show no error of it, whether or not a refresh was tried since`() async throws
+    {
+        // Given two accounts that a kill holds
+        let bob = AccountID("bob")
+        try await self.house.put(.valid())
+        try await self.house.put(.valid(), for: bob)
+        try await self.house.withReplica(self.endpoint, accounts: [alice, bob]) { replica in
+            replica.engine.follow(self.house.kills.change { $0.raise(.all, at: $0.last.next, holds: true) })
+
+            // When a refresh of one of them is tried
+            let refreshed = await replica.engine.refreshNow(alice)
+            let other = await replica.engine.status(of: bob)
+
+            // Then it was in vain, and the two look alike
+            #expect(refreshed?.refreshError == .killed)
+            #expect(refreshed?.state == .killed)
+            #expect(refreshed?.lastError == nil)
+            #expect(other?.state == .killed)
+            #expect(other?.lastError == nil)
+        }
+    }
+
     @Test func `given a kill that this process has not heard of, no refresh token is spent`() async throws {
         try await self.house.put(.expired())
         self.house.kills.changeAtNextRead { $0.raise(.all, at: $0.last.next, holds: true) }

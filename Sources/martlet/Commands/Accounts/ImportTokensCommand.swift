@@ -9,7 +9,8 @@ struct ImportTokensCommand: AsyncParsableCommand {
         discussion: """
             Reads the provider's token answer as JSON, or a refresh token alone, from standard input or a file. On a \
             terminal it asks, and what is typed is not shown. The provider is not called; the first use does that. What can be \
-            told to be no token, such as a web page or the admin token, is refused before anything is sent.
+            told to be no token, such as a web page or the admin token, is refused before anything is sent; \
+            the client's secret is refused by the gateway.
 
             Example:
               martlet accounts import alice < token-answer.json

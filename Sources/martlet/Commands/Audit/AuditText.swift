@@ -32,9 +32,9 @@ package enum AuditText {
         return ScopeReply(all: scope.all, provider: scope.provider, account: scope.account).text
     }
 
-    /// A record from before a change has none.
+    /// A record from before a change has none; the one after it names that.
     private static func outcome(_ record: AuditRecord) -> String {
         guard let outcome = record.outcome else { return "(begins)" }
-        return record.of.map { "\(outcome), of \($0)" } ?? outcome
+        return record.of.map { "\(outcome), begun as \($0)" } ?? outcome
     }
 }

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import LocalFiles
 internal import Settings
 
 /// What a command finds around it: the environment, files, the configuration.
@@ -61,6 +62,11 @@ package struct AdminSurroundings: Sendable {
     }
 
     private static func tokenText(_ path: String) throws(CommandFailure) -> String {
+        do throws(FileError) {
+            try SecretFile.checkMode(of: path)
+        } catch {
+            throw CommandFailure(.badConfiguration, "\(path) \(error.message): it holds admin tokens")
+        }
         do {
             return try String(contentsOfFile: path, encoding: .utf8)
         } catch {

@@ -56,6 +56,8 @@ extension SharedTokenEndpoint: TokenEndpoint {
     var timeout: Duration { self.endpoint.timeout }
     var proofs: [any TokenEndpoint] { self.endpoint.proofs }
 
+    func isClientSecret(_ value: Secret) -> Bool { self.endpoint.isClientSecret(value) }
+
     func redeem(
         _ refreshToken: Secret,
         scopes: [String],

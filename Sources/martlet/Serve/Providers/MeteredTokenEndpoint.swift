@@ -34,6 +34,8 @@ struct MeteredTokenEndpoint: TokenEndpoint {
         }
     }
 
+    func isClientSecret(_ value: Secret) -> Bool { self.endpoint.isClientSecret(value) }
+
     func redeem(
         _ refreshToken: Secret,
         scopes: [String],

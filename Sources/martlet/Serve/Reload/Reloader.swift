@@ -66,14 +66,10 @@ final class Reloader: Sendable {
             let prepared = try self.prepare(following: running)
             let ticket = try await self.announce()
             let changes = await self.commit(prepared, following: running)
-            await self.gateway.audit.end(
-                ticket,
-                "done",
-                detail: changes.isEmpty ? "nothing is different" : changes.joined(separator: ", ")
-            )
+            let needs = RestartNeeds(from: self.started, to: prepared.settings)
+            await self.gateway.audit.end(ticket, "done", detail: needs.outcome(changes))
             let level = Logger.Level(prepared.settings.log.level)
-            let needs = RestartNeeds(from: self.started, to: prepared.settings).parts
-            self.gateway.standing.followed(waiting: needs)
+            self.gateway.standing.followed(waiting: needs.parts)
             // What has changed is said if either configuration would have it said.
             self.threshold.level = min(self.threshold.level, level)
             self.report(prepared, following: running.settings, changes: changes, needs: needs)
@@ -214,7 +210,7 @@ extension Reloader {
         _ prepared: Prepared,
         following running: GatewaySettings,
         changes: [String],
-        needs: [String]
+        needs: RestartNeeds
     ) {
         for warning in prepared.settings.warnings {
             self.logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
@@ -232,12 +228,12 @@ extension Reloader {
         {
             prepared.budget.report(wanted: limits.connections, isNamed: limits.namesConnections, to: self.logger)
         }
-        if !needs.isEmpty {
+        if !needs.parts.isEmpty {
             self.logger.warning(
                 "what was changed in the configuration needs a restart",
                 metadata: [
                     "config.code": "\(ReloadNews.restartNeeded.rawValue)",
-                    "config.parts": "\(needs.joined(separator: ", "))",
+                    "config.parts": "\(needs.parts.joined(separator: ", "))",
                 ]
             )
         }
@@ -245,7 +241,7 @@ extension Reloader {
             "the configuration was read again",
             metadata: [
                 "config.code": "\(ReloadNews.reloaded.rawValue)",
-                "config.renewed": "\(changes.isEmpty ? "nothing" : changes.joined(separator: ", "))",
+                "config.renewed": "\(needs.outcome(changes))",
             ]
         )
     }

@@ -22,6 +22,13 @@ struct RestartNeeds: Equatable {
         ].compactMap { $0 }
     }
 
+    /// What a reload has come to: what is different now, or why nothing is.
+    func outcome(_ changes: [String]) -> String {
+        guard changes.isEmpty else { return changes.joined(separator: ", ") }
+        let parts = self.parts.joined(separator: ", ")
+        return parts.isEmpty ? "nothing is different" : "nothing is different before a restart: \(parts)"
+    }
+
     private struct ListenerKind: Equatable {
         let address: CallerAddress
         let isEncrypted: Bool
