@@ -1,4 +1,4 @@
-package import Glibc
+internal import Glibc
 internal import TokenModel
 
 /// An open file, closed at the end of its life. What is asked of it is asked of the same file, even if its name comes to

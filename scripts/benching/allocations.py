@@ -3,12 +3,11 @@
 import os
 import pathlib
 import re
-import shutil
 import statistics
 import struct
 import subprocess
 
-from benching.processes import say, stop
+from benching.processes import compiled, say, stop
 from harness.processes import free_port
 
 SOURCE = pathlib.Path(__file__).with_name("count_allocations.c")
@@ -31,12 +30,8 @@ class Counter:
 
 
 def build(work):
-    library = work / "count_allocations.so"
-    compiler = shutil.which("cc") or shutil.which("clang")
-    if not compiler:
-        stop("not found: cc (Debian: gcc), for the case mallocs")
-    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-fno-builtin", "-fPIC", "-shared", "-o", library, SOURCE], check=True)
-    return library
+    library = compiled(SOURCE, work / "count_allocations.so", "-fno-builtin", "-fPIC", "-shared")
+    return library or stop("not found: cc (Debian: gcc), for the case mallocs")
 
 
 def mallocs(bench):

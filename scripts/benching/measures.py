@@ -40,7 +40,8 @@ class Bench(Servers):
 
     def throughput(self, case):
         upstream = "tls" if case == "tls" else "plain"
-        proxies = {name: self.start_proxy_once(name, upstream) for name in self.options.proxies}
+        names = self.options.proxies + (["least"] if self.options.least and case in ("plain", "tls") else [])
+        proxies = {name: self.start_proxy_once(name, upstream) for name in names}
         rounds = {name: [] for name in proxies}
         for proxy in proxies.values():
             self.wrk(proxy.port, case, 1)

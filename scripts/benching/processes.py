@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +20,14 @@ def say(text):
 def stop(text, code=69):
     print(f"bench: {text}", file=sys.stderr)
     sys.exit(code)
+
+
+def compiled(source, target, *arguments):
+    """A C program or library of this directory; `None` where there is no compiler."""
+    compiler = shutil.which("cc") or shutil.which("clang")
+    if compiler:
+        subprocess.run([compiler, "-O2", "-Wall", "-Werror", *arguments, "-o", target, source], check=True)
+    return target if compiler else None
 
 
 def wait_for(port, process, name):

@@ -1,10 +1,11 @@
 """The upstream, and the proxies in front of it."""
 
 import json
+import pathlib
 import subprocess
 import time
 
-from benching.processes import Process, stop
+from benching.processes import Process, compiled, stop
 from harness.processes import free_port
 
 TOKEN = "eyJ" + "abcdefgh" * 14
@@ -139,6 +140,13 @@ backend api
             "secrets": [{"name": "token", "generic_secret": {"secret": {"inline_string": f"Bearer {TOKEN}"}}}]}}))
         return self.start(name, ["envoy", "-c", config, "--concurrency", "1", "--use-dynamic-base-id", "-l", "critical"],
                           port, self.options.proxy_core)
+
+    def proxy_least(self, port, target, tls, name):
+        program = self.work / "least"
+        if not program.exists():
+            compiled(pathlib.Path(__file__).with_name("least.c"), program)
+        # It speaks no TLS, and so is what any proxy takes at the least there too.
+        return self.start(name, [program, port, self.upstreams["plain"]], port, self.options.proxy_core)
 
     def proxy_martlet(self, port, target, tls, name, listener="", more="", **options):
         """With `listener` behind the listener's address, and `more` sections."""
