@@ -101,6 +101,6 @@ extension KillSwitch {
 
     /// Tokens of an account that kills and removals took away, and that are not revoked yet.
     package func tokensToRevoke(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
-        try await self.revoker.unrevoked(of: account)
+        try await self.revoker.unrevoked(of: account, self.epochs)
     }
 }

@@ -8,7 +8,7 @@ package struct OpenFile: ~Copyable, Sendable {
     let path: String
 
     /// - Parameter flags: as `open(2)` takes them; `O_CLOEXEC` is added.
-    package init(opening path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemCallError) {
+    package init(opening path: String, _ flags: Int32, mode: UInt32 = 0) throws(SystemCallError) {
         let number = Self.retrying { unsafe Glibc.open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemCallError(errno, "can't open \(path)") }
         self.number = number

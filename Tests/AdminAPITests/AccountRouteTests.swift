@@ -44,7 +44,11 @@ internal import TokenStorage
             let bounds = (before + 3_599_000)...(before + 3_660_000)
             #expect(bounds.contains(try Self.milliseconds(expiresAt)))
             let shown = try await admin.caller.send(.GET, "/v1/accounts/alice").body
-            #expect(shown == "\(answer.body.dropLast(2)),\"unrevoked\":[]}\n")
+            #expect(shown == answer.body)
+            let more = try await admin.caller.send(.GET, "/v1/accounts/alice?unrevoked=true").body
+            #expect(more == "\(answer.body.dropLast(2)),\"unrevoked\":[]}\n")
+            let unasked = try await admin.caller.send(.GET, "/v1/accounts/alice?unrevoked=1")
+            #expect(unasked.status == 400)
             let record = try #require(try await admin.vault.read(AccountID("alice"))).record
             #expect(record.tokens?.accessToken == Secret("access-canary"))
             #expect(record.tokens?.refreshToken == Secret("refresh-canary"))
@@ -256,7 +260,7 @@ internal import TokenStorage
             #expect(waiting.map(\.reason) == ["waiting", "waiting"])
             #expect(waiting[1].ends_at == removal.tokens[1].ends_at)
             // And whoever looks at the account is told so, too.
-            let shown = try await admin.caller.send(.GET, "/v1/accounts/alice").read(Account.self)
+            let shown = try await admin.caller.send(.GET, "/v1/accounts/alice?unrevoked=true").read(Account.self)
             #expect(shown.unrevoked?.map(\.kind) == ["refresh", "access"])
             #expect(shown.unrevoked?.map(\.reason) == ["waiting", "waiting"])
         }

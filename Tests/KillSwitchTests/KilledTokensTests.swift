@@ -103,6 +103,25 @@ import TokenStorage
         }
     }
 
+    @Test func `given killed tokens that nobody has written down yet, they are among those to be revoked`() async throws
+    {
+        // Given a kill whose sweep is over, and tokens that its log makes dead
+        let one = self.house.replica("a")
+        let bob = AccountID("bob")
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(.account(bob), reason: "drill", streams: .abort, wait: .seconds(1))
+            try await self.house.put("bob")
+
+            // Then they wait, each once, whether a sweep has found them by now or has not
+            for _ in 0..<100 {
+                let waiting = try await one.kills.tokensToRevoke(of: bob)
+                #expect(waiting.map(\.kind) == [.refreshToken, .accessToken])
+            }
+            #expect(try await one.kills.tokensToRevoke(of: AccountID("alice")).isEmpty)
+        }
+    }
+
     /// When the first of an account's two tokens is tried again, and how often somebody was asked by then; `nil` at a moment
     /// when somebody is, or before some tries.
     private func nextTry(_ one: Replica) async throws -> (at: WallTime, asked: Int)? {

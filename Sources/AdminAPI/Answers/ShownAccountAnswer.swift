@@ -1,14 +1,13 @@
 internal import TokenRefresh
 
-/// One account that was asked for by its name: as all answers have it, and which of its tokens are still to be revoked.
+/// One account as all answers have it, and which of its tokens are still to be revoked.
 struct ShownAccountAnswer: Encodable, Sendable {
     private let account: AccountAnswer
-    /// `nil` where the store does not say.
-    private let unrevoked: [ForgottenAnswer.Token]?
+    private let unrevoked: [ForgottenAnswer.Token]
 
-    init(_ status: AccountStatus, unrevoked tokens: [ForgottenToken]?) {
+    init(_ status: AccountStatus, unrevoked tokens: [ForgottenToken]) {
         self.account = AccountAnswer(status)
-        self.unrevoked = tokens?.map { ForgottenAnswer.Token($0) }
+        self.unrevoked = tokens.map { ForgottenAnswer.Token($0) }
     }
 
     private enum Key: String, CodingKey { case unrevoked }

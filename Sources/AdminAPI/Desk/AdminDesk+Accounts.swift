@@ -83,6 +83,15 @@ extension AdminDesk {
         return try await self.status(of: account)
     }
 
+    /// Those of its tokens that were taken away and are not revoked yet.
+    func unrevoked(of account: AccountID) async throws(AdminError) -> [ForgottenToken] {
+        do throws(AccountChangeError) {
+            return try await self.engine.unrevoked(of: account)
+        } catch {
+            throw AdminError(error, account: account)
+        }
+    }
+
     /// - Returns: the account after it, and what the provider did with each of its tokens.
     func forgetTokens(
         of account: AccountID,

@@ -128,9 +128,10 @@ final class AdminDesk: Sendable {
         case .accounts:
             return AdminAnswer(.ok, AccountsAnswer(accounts: await self.engine.statuses().map(AccountAnswer.init)))
         case .account(let account):
+            return AdminAnswer(.ok, AccountAnswer(try await self.status(of: account)))
+        case .accountWithUnrevoked(let account):
             let status = try await self.status(of: account)
-            let unrevoked = await self.engine.unrevokedTokens(of: account)
-            return AdminAnswer(.ok, ShownAccountAnswer(status, unrevoked: unrevoked))
+            return AdminAnswer(.ok, ShownAccountAnswer(status, unrevoked: try await self.unrevoked(of: account)))
         case .tokens(let account) where method == .put:
             let tokens = try TokenImport(try await self.read(&body))
             return AdminAnswer(.ok, AccountAnswer(try await self.importTokens(tokens, for: account, by: actor)))

@@ -9,6 +9,8 @@ enum AdminRoute: Equatable, Sendable {
     case status
     case accounts
     case account(AccountID)
+    /// With what of its tokens is not revoked yet, which takes reading all that are not.
+    case accountWithUnrevoked(AccountID)
     case tokens(AccountID)
     case refresh(AccountID)
     case adoption(AccountID)
@@ -64,8 +66,8 @@ enum AdminRoute: Equatable, Sendable {
     /// What may be done with it; `HEAD` goes wherever `GET` does.
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .health, .readiness, .metrics, .status, .accounts, .account, .kills, .kill, .killedTokens, .replicas,
-            .audit:
+        case .health, .readiness, .metrics, .status, .accounts, .account, .accountWithUnrevoked, .kills, .kill,
+            .killedTokens, .replicas, .audit:
             [.get, .head]
         case .tokens: [.put, .delete]
         case .replica: [.delete]
@@ -76,8 +78,13 @@ enum AdminRoute: Equatable, Sendable {
     /// The same with what the query of a request says.
     func with(_ query: String?) throws(AdminError) -> AdminRoute {
         guard let query else { return self }
-        guard case .audit = self else { throw .invalidField("query", "the path takes no query") }
-        return .audit(try AuditQuery(query))
+        switch self {
+        case .audit: return .audit(try AuditQuery(query))
+        case .account(let account):
+            guard query == "unrevoked=true" else { throw .invalidField("query", "the query is not unrevoked=true") }
+            return .accountWithUnrevoked(account)
+        default: throw .invalidField("query", "the path takes no query")
+        }
     }
 
     /// Whether anybody may ask.

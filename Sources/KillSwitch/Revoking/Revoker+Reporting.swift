@@ -66,16 +66,32 @@ extension Revoker {
 
     /// The tokens of an account that were taken away and are not revoked yet, by whatever kill; those given up are not among
     /// them, nor those that have ended by themselves.
-    func unrevoked(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
+    func unrevoked(of account: AccountID, _ epochs: KillEpochs) async throws(StoreError) -> [UnrevokedToken] {
         let now = self.timepiece.now.wall
-        let open = try await self.revocations.open(of: account).filter { $0.record.endsAt.map { now < $0 } ?? true }
-        return open.map { key, record in
+        // First those that have not been written down: each is before it leaves its account, and counts once.
+        let left = try await self.left(of: account, epochs)
+        let written = try await self.revocations.open(of: account)
+        let open = left.filter { one in !written.contains { $0.key == one.key } } + written
+        return open.filter { $0.record.endsAt.map { now < $0 } ?? true }.map { key, record in
             UnrevokedToken(
                 kind: record.kind,
                 reason: self.endpoint(record.binding) == nil ? .notConfigured : .waiting,
                 endsAt: record.endsAt,
                 nextTryAt: self.nextTry(record, at: key)
             )
+        }
+    }
+
+    /// Dead tokens that are in the account's record still, as they will be written down.
+    private func left(
+        of account: AccountID,
+        _ epochs: KillEpochs
+    ) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
+        guard let record = try await self.recordIfOpens(of: account), let tokens = record.tokens,
+            let epoch = epochs.killer(of: record.stamp, of: account, at: record.binding.provider)
+        else { return [] }
+        return self.revocations(of: tokens, in: record, account, epoch).map {
+            (.revocation(RevocationVault.id(of: $0.kind, in: record)), $0)
         }
     }
 }

@@ -149,9 +149,9 @@ extension Revoker {
     }
 
     /// When this process asks again about a token that waits, by the wall clock; `nil` where none is there any more, where
-    /// it is asked just now, and where only another process knows.
+    /// it or nobody is asked just now, and where only another process knows.
     func nextTry(_ record: RevocationRecord, at key: RecordKey) -> WallTime? {
-        guard record.token != nil else { return nil }
+        guard record.token != nil, self.endpoint(record.binding) != nil else { return nil }
         let pause = Self.pause(after: record.tries)
         guard let due = self.sightings.knownDue(key, tries: record.tries, pause: pause) else { return nil }
         let now = self.timepiece.now

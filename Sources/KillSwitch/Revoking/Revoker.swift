@@ -69,7 +69,7 @@ package struct Revoker: Sendable {
         }
     }
 
-    private func revocations(
+    func revocations(
         of tokens: TokenSet,
         in record: AccountRecord,
         _ account: AccountID,

@@ -95,6 +95,9 @@ final class CallerHandler: ChannelDuplexHandler {
         guard let exchange = self.exchange else { return }
         self.state = .closed
         self.exchange = nil
+        // A queue may hold the exchange, and so this, for a while longer.
+        self.reader.clear()
+        self.outbox.clear()
         exchange.callerGone()
         self.loop.closed(self)
     }

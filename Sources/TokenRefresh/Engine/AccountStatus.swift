@@ -25,7 +25,8 @@ package struct AccountStatus: Equatable, Sendable {
     package let generation: Generation
     /// When this generation was committed; `nil` for imported tokens.
     package let lastRefreshAt: WallTime?
-    /// One word, of the provider's or ours; `nil` after a success. Of a killed account it is what was wrong before the kill.
+    /// One word, of the provider's or ours; `nil` after a success. Of a killed account it is what was wrong before the kill,
+    /// where no refresh was tried since.
     package internal(set) var lastError: String?
     /// What callers would be told of the refresh that this is shown after; `nil` where it brought tokens, or there was none.
     package internal(set) var refreshError: PassError.Code?

@@ -25,10 +25,7 @@ extension RefreshEngine {
         }
         // What the sweep may take away in the meantime is answered for here too.
         let before = try? read.get()?.record
-        // Where there are none to be removed, that would only hide what has taken them.
-        var epochs =
-            try await self.mayHaveTokens(account, by: read)
-            ? self.tellOfRemoval(of: account) : self.epochs(for: account)
+        var epochs = try await self.tellOfRemoval(of: account)
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
         var outcomes: [ForgottenToken] = []
@@ -85,26 +82,14 @@ extension RefreshEngine {
         }
     }
 
-    /// The account's tokens that were taken away before, by whatever, and are not revoked yet, as ``forget(_:)`` names them;
-    /// `nil` where the store does not say.
-    package func unrevokedTokens(of account: AccountID) async -> [ForgottenToken]? {
-        // As there: nothing was ever taken.
-        if case .success(let entry) = await self.read(account), entry?.record.killed.isEmpty != false { return [] }
-        return try? await self.unrevoked(of: account)
-    }
-
-    private func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
+    /// The account's tokens that were taken away, by whatever, and are not revoked yet, as ``forget(_:)`` names them. To look
+    /// for them takes reading all that wait.
+    package func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         do throws(StoreError) {
             return try await self.kills.unrevoked(of: account)
         } catch {
             throw AccountChangeError(account, error)
         }
-    }
-
-    /// Whether an account has tokens, as far as is known: nobody says of a mint under way what it brings.
-    private func mayHaveTokens(_ account: AccountID, by read: Result<AccountVault.Entry?, StoreError>) -> Bool {
-        guard case .success(let entry) = read, self.plan(of: account)?.grant.mints != true else { return true }
-        return entry?.record.tokens != nil
     }
 
     /// First for all replicas: each stops using the tokens that are there by now when it hears of this.

@@ -63,44 +63,20 @@ import TokenStorage
         }
     }
 
-    @Test func `a removal that finds no tokens does not hide that a kill took them`() async throws {
-        // Given an account whose tokens a kill took, and that was revived
-        try await self.house.put(.valid().with { $0.take() })
-        try await self.house.withReplica(self.provider) { replica in
-            replica.engine.follow(
-                self.house.kills.change { epochs in
-                    epochs.raise(.account(alice), at: epochs.last.next, holds: true)
-                    epochs.lift(.account(alice), at: epochs.last.next)
-                }
-            )
-
-            // When its tokens are removed
-            _ = try await replica.engine.forget(alice)
-
-            // Then no replica is told of a removal, and what took them stays what it was
-            #expect(self.house.kills.changed.isEmpty)
-            replica.engine.follow(self.house.kills.change { _ in })
-            let status = await replica.engine.status(of: alice)
-            #expect(status?.state == .empty)
-            #expect(status?.lastError == "tokens_killed")
-        }
-    }
-
     @Test func `what still waits is told without a removal, unless the store does not say`() async throws {
         // Given an account whose tokens were taken away, and are not revoked yet
         try await self.house.put(.valid().with { $0.take() })
         self.house.kills.keep(self.left, of: alice)
         try await self.house.withReplica(self.provider) { replica in
             // When it is asked what waits
-            let waiting = await replica.engine.unrevokedTokens(of: alice)
+            let waiting = try await replica.engine.unrevoked(of: alice)
 
             // Then that is told, and no replica of a removal
             #expect(waiting == self.left)
             #expect(self.house.kills.changed.isEmpty)
             // And it does not look as if nothing waited where that is not known
             self.house.kills.takeNothing()
-            let unknown = await replica.engine.unrevokedTokens(of: alice)
-            #expect(unknown == nil)
+            await #expect(throws: AccountChangeError.self) { try await replica.engine.unrevoked(of: alice) }
         }
     }
 

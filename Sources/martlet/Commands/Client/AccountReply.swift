@@ -15,8 +15,7 @@ package struct AccountReply: Decodable, Equatable, Sendable {
     /// What is wrong beside what the state says; `nil` also where a gateway of before says nothing of it.
     package let trouble: Trouble?
     package let scopes: [String]
-    /// Tokens that were taken away from it and are not revoked yet; `nil` where it is not shown alone, where the store does
-    /// not say, and where a gateway of before does not.
+    /// Tokens that were taken away from it and are not revoked yet; `nil` where that was not asked, or is not known.
     package let unrevoked: [RemovedTokenReply]?
 
     private enum CodingKeys: String, CodingKey {

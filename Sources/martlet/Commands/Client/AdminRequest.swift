@@ -59,6 +59,11 @@ package struct AdminRequest: Sendable {
         AdminRequest(.get, "/v1/accounts/\(Self.encoded(name))", "show account \(name)")
     }
 
+    /// One account, and which of its tokens are not revoked yet.
+    package static func accountWithUnrevoked(_ name: String) -> AdminRequest {
+        AdminRequest(.get, "/v1/accounts/\(Self.encoded(name))?unrevoked=true", "show account \(name)")
+    }
+
     /// New tokens in place of whatever is there; `body` as ``TokenInput/body`` gives it.
     package static func importTokens(_ body: [UInt8], for name: String) -> AdminRequest {
         AdminRequest(.put, "/v1/accounts/\(Self.encoded(name))/tokens", "import tokens for \(name)", body: body)

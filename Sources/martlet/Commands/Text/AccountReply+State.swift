@@ -53,7 +53,7 @@ extension AccountReply.Trouble {
             "the provider refuses the client, or what it asks for (\(self.reason)): "
                 + "there is no next access token until it does not"
         case "refresh_failing":
-            "refreshes bring no tokens (\(self.reason)): there is no next access token until they do"
+            "refreshes bring no tokens (\(self.reason)), so there is no next access token"
         default: "\(self.words) (\(self.reason))"
         }
     }
