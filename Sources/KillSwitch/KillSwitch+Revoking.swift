@@ -100,7 +100,12 @@ extension KillSwitch {
     }
 
     /// Tokens of an account that kills and removals took away, and that are not revoked yet.
-    package func tokensToRevoke(of account: AccountID) async throws(StoreError) -> [UnrevokedToken] {
-        try await self.revoker.unrevoked(of: account, self.epochs)
+    ///
+    /// - Parameter settled: token sets whose tokens are left out.
+    package func tokensToRevoke(
+        of account: AccountID,
+        besides settled: Set<TokenMark> = []
+    ) async throws(StoreError) -> [UnrevokedToken] {
+        try await self.revoker.unrevoked(of: account, self.epochs, besides: settled)
     }
 }

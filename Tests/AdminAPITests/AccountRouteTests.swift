@@ -266,6 +266,25 @@ internal import TokenStorage
         }
     }
 
+    @Test func `removed tokens that the provider has revoked don't wait, however often there were some`() async throws {
+        try await AdminFixture.run { admin in
+            for round in 1...6 {
+                // Given tokens, the second time in place of others that were removed
+                try await admin.caller.send(
+                    .PUT,
+                    "/v1/accounts/alice/tokens",
+                    #"{"refresh_token": "refresh-\#(round)", "access_token": "access-\#(round)", "expires_in": 60}"#
+                )
+
+                // When they are removed, and a sweep comes upon them meanwhile
+                let removal = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens").read(Removal.self)
+
+                // Then nobody is told that they are not revoked
+                #expect(removal.tokens.map(\.outcome) == ["revoked", "revoked"], "round \(round)")
+            }
+        }
+    }
+
     @Test func `a record whose account is not configured any more is listed as such`() async throws {
         try await AdminFixture.run { admin in
             let record = AccountRecord(

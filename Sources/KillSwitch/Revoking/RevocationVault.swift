@@ -80,7 +80,16 @@ struct RevocationVault: Sendable {
 
     /// Under what a token of `record` is written down, whoever does.
     static func id(of kind: RevocableToken, in record: AccountRecord) -> String {
-        "\(record.grant)-\(record.generation)-\(kind.rawValue)"
+        Self.id(of: kind, in: TokenMark(grant: record.grant, generation: record.generation))
+    }
+
+    private static func id(of kind: RevocableToken, in mark: TokenMark) -> String {
+        "\(mark.grant)-\(mark.generation)-\(kind.rawValue)"
+    }
+
+    /// Where the tokens of the set `mark` wait, if they do.
+    static func keys(of mark: TokenMark) -> [RecordKey] {
+        RevocableToken.allCases.map { .revocation(Self.id(of: $0, in: mark)) }
     }
 
     /// Each token that the kill numbered `epoch` took away, once, by what it is written down under.

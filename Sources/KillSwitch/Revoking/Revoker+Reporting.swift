@@ -18,7 +18,9 @@ extension Revoker {
                 epochs.killer(of: record.stamp, of: account, at: record.binding.provider) == epoch
             else { continue }
             if record.claim != nil { tokens.inFlight += 1 }
-            if record.tokens?.refreshToken != nil { left.insert(RevocationVault.id(of: .refreshToken, in: record)) }
+            if record.tokens?.refreshToken != nil {
+                left.insert(RevocationVault.id(of: .refreshToken, in: record))
+            }
             if record.tokens?.accessToken != nil { left.insert(RevocationVault.id(of: .accessToken, in: record)) }
         }
         let written = try await self.revocations.all(of: epoch)
@@ -66,13 +68,21 @@ extension Revoker {
 
     /// The tokens of an account that were taken away and are not revoked yet, by whatever kill; those given up are not among
     /// them, nor those that have ended by themselves.
-    func unrevoked(of account: AccountID, _ epochs: KillEpochs) async throws(StoreError) -> [UnrevokedToken] {
+    func unrevoked(
+        of account: AccountID,
+        _ epochs: KillEpochs,
+        besides settled: Set<TokenMark>
+    ) async throws(StoreError) -> [UnrevokedToken] {
         let now = self.timepiece.now.wall
+        let settled = Set(settled.flatMap { RevocationVault.keys(of: $0) })
         // First those that have not been written down: each is before it leaves its account, and counts once.
         let left = try await self.left(of: account, epochs)
         let written = try await self.revocations.open(of: account)
         let open = left.filter { one in !written.contains { $0.key == one.key } } + written
-        return open.filter { $0.record.endsAt.map { now < $0 } ?? true }.map { key, record in
+        let waiting = open.filter { key, record in
+            !settled.contains(key) && record.endsAt.map { now < $0 } ?? true
+        }
+        return waiting.map { key, record in
             UnrevokedToken(
                 kind: record.kind,
                 reason: self.endpoint(record.binding) == nil ? .notConfigured : .waiting,

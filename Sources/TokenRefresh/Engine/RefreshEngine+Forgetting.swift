@@ -74,7 +74,8 @@ extension RefreshEngine {
             return outcomes
         }
         do throws(AccountChangeError) {
-            return outcomes + (try await self.unrevoked(of: account))
+            // A sweep may have written down, and be about to ask of, what was revoked here.
+            return outcomes + (try await self.unrevoked(of: account, besides: revoked))
         } catch {
             // What was removed just now is removed, whatever else can't be known.
             guard outcomes.isEmpty else { return outcomes }
@@ -84,9 +85,14 @@ extension RefreshEngine {
 
     /// The account's tokens that were taken away, by whatever, and are not revoked yet, as ``forget(_:)`` names them. To look
     /// for them takes reading all that wait.
-    package func unrevoked(of account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
+    ///
+    /// - Parameter settled: token sets whose tokens are left out.
+    package func unrevoked(
+        of account: AccountID,
+        besides settled: Set<TokenMark> = []
+    ) async throws(AccountChangeError) -> [ForgottenToken] {
         do throws(StoreError) {
-            return try await self.kills.unrevoked(of: account)
+            return try await self.kills.unrevoked(of: account, besides: settled)
         } catch {
             throw AccountChangeError(account, error)
         }

@@ -16,8 +16,11 @@ extension KillSwitch: KillReader {
         try await self.takeAway(tokensOf: record, account)
     }
 
-    package func unrevoked(of account: AccountID) async throws(StoreError) -> [ForgottenToken] {
-        try await self.tokensToRevoke(of: account).map { token in
+    package func unrevoked(
+        of account: AccountID,
+        besides settled: Set<TokenMark>
+    ) async throws(StoreError) -> [ForgottenToken] {
+        try await self.tokensToRevoke(of: account, besides: settled).map { token in
             ForgottenToken(
                 kind: token.kind,
                 verdict: .unreachable(token.reason),

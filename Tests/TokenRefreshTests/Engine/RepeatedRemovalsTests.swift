@@ -37,6 +37,8 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let outcomes = try await replica.engine.forget(alice)
             #expect(outcomes.map(\.verdict) == [.revoked, .revoked, .unreachable(.waiting)])
+            // And what a sweep may still ask of, of those that are revoked, is no matter of waiting
+            #expect(self.house.kills.settled == [record.mark])
         }
     }
 

@@ -13,6 +13,7 @@ final class ScriptedKills: KillReader {
         var takenAway: [AccountRecord] = []
         var takesNothing = false
         var unrevoked: [AccountID: [ForgottenToken]] = [:]
+        var settled: Set<TokenMark> = []
         var storedDead = 0
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
         var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
@@ -90,8 +91,17 @@ final class ScriptedKills: KillReader {
         if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
     }
 
-    func unrevoked(of account: AccountID) async throws(StoreError) -> [ForgottenToken] {
-        let tokens: [ForgottenToken]? = self.state.withLock { $0.takesNothing ? nil : $0.unrevoked[account] ?? [] }
+    /// The token sets that were left out when somebody asked what waits, the last time.
+    var settled: Set<TokenMark> { self.state.withLock { $0.settled } }
+
+    func unrevoked(
+        of account: AccountID,
+        besides settled: Set<TokenMark>
+    ) async throws(StoreError) -> [ForgottenToken] {
+        let tokens: [ForgottenToken]? = self.state.withLock { state in
+            state.settled = settled
+            return state.takesNothing ? nil : state.unrevoked[account] ?? []
+        }
         guard let tokens else { throw StoreError(.unreachable, "the store says nothing") }
         return tokens
     }
