@@ -183,6 +183,8 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             if outcome.hintsThatEndpointMoved { self.metadata.forget() }
             guard case .refused = verdict else { return verdict }
         }
+        // The token was not looked at, and is revoked when somebody has put the client right.
+        if case .refused(let reason) = verdict, reason.saysClientIsRefused { return .unreachable(reason) }
         return verdict
     }
 

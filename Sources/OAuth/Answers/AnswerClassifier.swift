@@ -66,6 +66,9 @@ package struct AnswerClassifier: Sendable {
 extension VerdictReason {
     /// Whether it is the word of a provider that took the client, and says no to the grant it presented.
     package var saysGrantIsDead: Bool { AnswerClassifier.deadGrant.contains(self.rawValue) }
+
+    /// Whether it is the word of a provider that looked at nothing but the client.
+    package var saysClientIsRefused: Bool { AnswerClassifier.clientRefused.contains(self.rawValue) }
 }
 
 /// Codes with a meaning of their own, of RFC 6749 §5.2 and of providers that have others.
@@ -73,7 +76,7 @@ extension AnswerClassifier {
     fileprivate static let deadGrant: Set<String> = [
         "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "token_revoked",
     ]
-    private static let clientRefused: Set<String> = ["invalid_client", "incorrect_client_credentials"]
+    fileprivate static let clientRefused: Set<String> = ["invalid_client", "incorrect_client_credentials"]
     private static let accountRefused: Set<String> = [
         "unauthorized_client", "unsupported_grant_type", "invalid_scope",
     ]
