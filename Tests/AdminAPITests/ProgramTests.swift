@@ -51,7 +51,7 @@ internal import TokenStorage
 
             let shown = try await program.run("accounts", "show", "alice", "--admin", base, "--json")
             #expect(shown.status == 0)
-            #expect(shown.output == (try await admin.caller.send(.GET, "/v1/accounts/alice")).body)
+            #expect(shown.output == (try await admin.caller.send(.GET, "/v1/accounts/alice?unrevoked=true")).body)
 
             let status = try await program.run("status", "--admin", base)
             #expect(status.status == 0)
