@@ -1,5 +1,6 @@
 import KillSwitch
 import OAuth
+import Synchronization
 import TestKit
 import Testing
 import TokenModel
@@ -78,13 +79,13 @@ import TokenStorage
     @Test func `given an unreachable provider, it is told when it is asked again, and that holds`() async throws {
         try await self.whenUnreached { one, report in
             // When the next try of each token is known, some tries later
-            let (next, asked) = try await within("the next try to be known") {
-                () async throws -> (at: WallTime, asked: Int) in
-                while true {
-                    if let told = try await self.nextTry(one) { return told }
-                    try await Task.sleep(for: .milliseconds(5))
-                }
+            let told = Mutex<(at: WallTime, asked: Int)?>(nil)
+            try await eventually("the next try to be known") {
+                let found = try await self.nextTry(one)
+                told.withLock { $0 = found }
+                return found != nil
             }
+            let (next, asked) = try #require(told.withLock { $0 })
 
             // Then the report has a time, too, and somebody is asked when it has come
             try await eventually("the report to say so") {
