@@ -1,13 +1,19 @@
 package import TokenModel
 
 extension AccountRecord {
-    /// 1 had no killed tokens.
-    private static let format: UInt8 = 2
+    /// 1 had no killed tokens; 2 had neither former providers nor the accepted proof.
+    private static let format: UInt8 = 3
+
+    /// As before where it can be: a replica that is not yet replaced reads it too.
+    private var leastFormat: UInt8 {
+        if !self.formerProviders.isEmpty || self.acceptedProof != nil { return 3 }
+        return self.killed.isEmpty ? 1 : 2
+    }
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        // As before where it can be: a replica that is not yet replaced reads it too.
-        let writer = FieldWriter(format: self.killed.isEmpty ? 1 : Self.format)
+        let format = self.leastFormat
+        let writer = FieldWriter(format: format)
         writer.write(self.grant.rawValue)
         writer.write(self.generation.rawValue)
         writer.write(self.tokens) { $0.write(to: writer) }
@@ -28,7 +34,11 @@ extension AccountRecord {
             writer.write(trouble.reason)
         }
         writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
-        if !self.killed.isEmpty { writer.write(self.killed) { writer.write($0.rawValue) } }
+        if format >= 2 { writer.write(self.killed) { writer.write($0.rawValue) } }
+        if format >= 3 {
+            writer.write(self.formerProviders) { writer.write($0.rawValue) }
+            writer.write(self.acceptedProof) { writer.write($0.rawValue) }
+        }
         return writer.finish()
     }
 
@@ -68,6 +78,12 @@ extension AccountRecord {
         let killed =
             reader.format < 2
             ? [] : try reader.readArray { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
+        let formerProviders =
+            reader.format < 3
+            ? [] : try reader.readArray { reader throws(StoreError) in ProviderID(rawValue: try reader.read()) }
+        let acceptedProof =
+            reader.format < 3
+            ? nil : try reader.readOptional { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
         try reader.finish()
         self.init(
             grant: grant,
@@ -78,7 +94,9 @@ extension AccountRecord {
             claim: claim,
             trouble: trouble,
             refreshedAt: refreshedAt,
-            killed: killed
+            killed: killed,
+            formerProviders: formerProviders,
+            acceptedProof: acceptedProof
         )
     }
 }

@@ -20,6 +20,11 @@ package struct AccountRecord: Equatable, Sendable {
     package var refreshedAt: WallTime?
     /// Tokens of the account that were killed, the last ones: they are not taken again, whoever brings them.
     package var killed: [TokenDigest]
+    /// Providers that the grant was bound to before, by their names in the configuration: since an operator adopted it for
+    /// another. A kill of any of them kills its tokens.
+    package var formerProviders: [ProviderID]
+    /// Which of the client's secrets or keys the provider took last, as a digest: it is tried first. `nil` where nobody knows.
+    package var acceptedProof: TokenDigest?
 
     package init(
         grant: GrantID,
@@ -30,7 +35,9 @@ package struct AccountRecord: Equatable, Sendable {
         claim: Claim? = nil,
         trouble: Trouble? = nil,
         refreshedAt: WallTime? = nil,
-        killed: [TokenDigest] = []
+        killed: [TokenDigest] = [],
+        formerProviders: [ProviderID] = [],
+        acceptedProof: TokenDigest? = nil
     ) {
         self.grant = grant
         self.generation = generation
@@ -41,6 +48,8 @@ package struct AccountRecord: Equatable, Sendable {
         self.trouble = trouble
         self.refreshedAt = refreshedAt
         self.killed = killed
+        self.formerProviders = formerProviders
+        self.acceptedProof = acceptedProof
     }
 }
 

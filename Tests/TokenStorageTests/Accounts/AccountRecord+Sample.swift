@@ -30,7 +30,9 @@ extension AccountRecord {
                 reason: "invalid_grant"
             ),
             refreshedAt: WallTime(millisecondsSince1970: 1_700_000_000_456),
-            killed: [TokenDigest(of: Secret("dead")), TokenDigest(of: Secret("as well"))]
+            killed: [TokenDigest(of: Secret("dead")), TokenDigest(of: Secret("as well"))],
+            formerProviders: [ProviderID("acme-old")],
+            acceptedProof: TokenDigest(of: Secret("client secret"))
         )
     }
 }
