@@ -160,6 +160,11 @@ extension KillSwitch {
         _ = try await self.append(entry)
     }
 
+    /// The grant that the last import into the account began, as far as this process has read the log.
+    package func lastReplacement(of account: AccountID) -> GrantID? {
+        self.state.withLock { $0.entries.last { $0.replacedAccount == account }?.grant }
+    }
+
     /// Kills an account's tokens; new ones may come.
     package func removed(_ account: AccountID) async throws(StoreError) {
         _ = try await self.append(KillEntry(.removed, .account(account), at: self.timepiece.now.wall))

@@ -15,6 +15,7 @@ package import TokenModel
 package final class HTTPTokenEndpoint: TokenEndpoint {
     package let binding: EndpointBinding
     package let timeout: Duration
+    package let answerTimeout: Duration
 
     private let settings: ProviderSettings
     private let connector: ProviderConnector
@@ -44,6 +45,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         )
         self.binding = settings.binding
         self.timeout = settings.timeout
+        self.answerTimeout = settings.answerTimeout
         self.settings = settings
         self.connector = connector
         self.metadata = MetadataSource(settings, over: connector, logger: logger)
@@ -131,7 +133,12 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             self.logger.error("an assertion could not be signed, and nothing was sent")
             return .notSent(.signingFailed)
         }
-        let outcome = await self.connector.post(request, to: endpoint, mayStillSend: mayStillSend)
+        let outcome = await self.connector.post(
+            request,
+            to: endpoint,
+            within: self.answerTimeout,
+            mayStillSend: mayStillSend
+        )
         let now = self.now()
         let verdict = meaning(self.classifier.tokenVerdict(on: outcome, now: now))
 
@@ -176,7 +183,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             let now = self.clock.corrected(self.now())
             guard let client = self.prover.registration(proof, at: audience, now: now) else { return verdict }
             let request = FormRequest.revocation(of: token, kind: kind, client: client)
-            let outcome = await self.connector.post(request, to: endpoint, mayStillSend: { true })
+            let outcome = await self.connector.post(request, to: endpoint, within: self.timeout, mayStillSend: { true })
             verdict = self.classifier.revocationVerdict(on: outcome)
 
             self.log("revocation endpoint was asked to revoke", outcome, verdict.name, verdict.reason)

@@ -4,15 +4,20 @@ package import TokenModel
 /// A provider as the refresh engine and the kill switch see it: where refresh tokens are redeemed, access tokens minted
 /// and tokens revoked, with one client registration.
 ///
-/// All calls always come back, within ``timeout`` and a little, with a verdict; they throw nothing and log no token.
+/// All calls always come back with a verdict, token requests within ``answerTimeout`` and a little, others within
+/// ``timeout``; they throw nothing and log no token.
 /// No cancellation of the calling task touches an exchange that has begun: a provider may have rotated the refresh
 /// token by then, and its answer is the only copy. An implementation must keep that promise.
 package protocol TokenEndpoint: Sendable {
     /// Whom tokens from here belong to. Compare it with a record's before sending that record's tokens.
     var binding: EndpointBinding { get }
 
-    /// The longest an exchange lasts, connecting included; at most 10 s.
+    /// How long a caller waits for tokens; at most 15 s.
     var timeout: Duration { get }
+
+    /// The longest a token request lasts, connecting included; at least ``timeout``, and at most 5 min. Until it is over the
+    /// provider may answer that it has rotated the refresh token.
+    var answerTimeout: Duration { get }
 
     /// This endpoint once for each thing that its client may prove itself by, in the order to try them: first what worked
     /// last. Never empty. Where the provider refuses the client with one, the next may be asked at once: a client that
@@ -47,6 +52,9 @@ package protocol TokenEndpoint: Sendable {
 }
 
 extension TokenEndpoint {
+    /// A provider that nobody waits for longer than for its caller.
+    package var answerTimeout: Duration { self.timeout }
+
     /// A client with one proof.
     package var proofs: [any TokenEndpoint] { [self] }
 

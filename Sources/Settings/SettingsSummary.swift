@@ -72,7 +72,8 @@ package struct SettingsSummary: Sendable {
             "\(provider.id): " + endpoints.compactMap { $0 }.joined(separator: ", "),
             "  client \(provider.clientID), authentication \(provider.clientAuthentication.rawValue)"
                 + Self.proof(of: provider),
-            "  timeout \(Quantity.text(provider.timeout)), default lifetime \(Quantity.text(provider.defaultLifetime))"
+            "  timeout \(Quantity.text(provider.timeout)), answer timeout \(Quantity.text(provider.answerTimeout)),"
+                + " default lifetime \(Quantity.text(provider.defaultLifetime))"
                 + (provider.certificateAuthorities.map { ", trusts only the roots in \($0)" } ?? "")
                 + (provider.allowsCleartext ? ", cleartext allowed" : ""),
             Self.refreshes(of: provider),

@@ -82,7 +82,9 @@ final class ChangePoller: Sendable {
         // Read first: what is committed between the two statements has a later version, and is looked for again.
         let dataVersion = try Int64.fetchOne(database.cachedStatement(sql: "PRAGMA data_version"))
         guard dataVersion != position.dataVersion else { return ([], position) }
-        let (keys, last) = try Records.changes(after: position.change, limit: Self.batch, database)
+        // Numbers never come again: a lower one tells that an older database was put back, and any record may be another.
+        let start = try Records.highestChange(database) < position.change ? 0 : position.change
+        let (keys, last) = try Records.changes(after: start, limit: Self.batch, database)
         let isWhole = keys.count < Self.batch
         return (keys, Position(dataVersion: isWhole ? dataVersion : nil, change: last))
     }

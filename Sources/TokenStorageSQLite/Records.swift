@@ -99,6 +99,11 @@ enum Records {
         try Int64.fetchOne(database, sql: "SELECT max(change) FROM record") ?? 0
     }
 
+    /// The number of the last write there ever was, also where its record has been removed since.
+    static func highestChange(_ database: Database) throws -> Int64 {
+        try Int64.fetchOne(database.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'record'")) ?? 0
+    }
+
     /// The first key behind all that begin with `prefix`: its last byte counted up. UTF-8 has no byte 0xFF.
     private static func end(of prefix: RecordKey.Prefix) -> Data? {
         var end = Array(prefix.rawValue.utf8)

@@ -38,6 +38,49 @@ import Testing
         #expect(gone.errors.contains(#""message":"stopping, waiting up to 30 s for 1 request""#))
     }
 
+    @Test func `a provider that rotates at once and answers late loses no grant to a gateway that stops`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
+        let first = try await Gateway(mock, settings: "timeout: 300ms", in: directory)
+        try await first.importGrant(from: mock)
+        try await mock.expire()
+        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"2s"}]"#)
+
+        let early = try await first.statuses(1, "echo")
+        first.program.signal(15)
+        let gone = try await first.program.ended()
+        let second = try await Gateway(mock, settings: "timeout: 300ms", in: directory)
+        let late = try await second.statuses(1, "echo")
+
+        #expect(early == ["503": 1])
+        #expect(gone.exitCode == 0)
+        #expect(gone.errors.contains("waiting for providers' answers to token requests that were sent"))
+        #expect(late == ["200": 1])
+        #expect(try await mock.stats().token_requests.ok == 1)
+    }
+
+    @Test func `a second signal ends the gateway at once`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        let stream = try Program(
+            "/usr/bin/curl",
+            ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/1000?every=300ms"],
+            in: directory
+        )
+        try await eventually("the first event") { stream.written.contains("data:") }
+        gateway.program.signal(15)
+        try await eventually("it to stop") { gateway.program.written.contains("stopping") }
+
+        gateway.program.signal(15)
+
+        let gone = try await gateway.program.ended()
+        #expect(gone.exitCode == 143)
+        #expect(gone.errors.contains("stopped at once by a second signal"))
+        stream.signal(15)
+    }
+
     @Test func `an operator learns why a refresh failed, and that the old token is still good`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)

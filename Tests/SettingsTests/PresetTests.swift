@@ -72,7 +72,7 @@ import Testing
         let read = try settings(of: text, variables: ["HOME": "/h", "S": "canary"])
         #expect(
             SettingsSummary(read).description.contains(
-                "preset xero of 2026-11-21 filled client_auth token_endpoint revocation_endpoint default_lifetime"
+                "preset xero of 2026-11-21 filled client_auth token_endpoint revocation_endpoint answer_timeout default_lifetime"
             )
         )
     }

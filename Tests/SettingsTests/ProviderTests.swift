@@ -18,6 +18,23 @@ import TokenModel
         #expect(faults(of: SampleFile().provider("\(key): http://127.0.0.1:9090/x").text) == [])
     }
 
+    @Test(arguments: [
+        ("keep_alive: 24h", Duration.seconds(60)),
+        ("answer_timeout: 5m", .seconds(300)),
+        ("preset: google", .seconds(8)),
+        ("preset: okta", .seconds(20)),
+        ("preset: xero", .seconds(60)),
+        ("preset: github", .seconds(60)),
+    ])
+    func `an answer is listened for as long as it may come, and within the provider's grace`(
+        line: String,
+        answerTimeout: Duration
+    ) throws {
+        let provider = try settings(of: SampleFile().provider(line).text).providers.first
+        #expect(provider?.timeout == .seconds(8))
+        #expect(provider?.answerTimeout == answerTimeout)
+    }
+
     @Test func `an issuer keeps its characters`() throws {
         let written = "HTTPS://Login.Example:443/Tenant"
         let issuer = try settings(of: SampleFile().provider("issuer: \(written)").text).providers.first?.issuer
@@ -44,8 +61,10 @@ import TokenModel
             "5:21: providers.acme.token_endpoint: holds a character that must be percent-encoded"
         ),
         ("client_id:", "4:5: providers.acme.client_id: expected text, found nothing"),
-        ("timeout: 11s", "5:14: providers.acme.timeout: must be between 1ms and 10s"),
-        ("timeout: 0s", "5:14: providers.acme.timeout: must be between 1ms and 10s"),
+        ("timeout: 16s", "5:14: providers.acme.timeout: must be between 1ms and 15s"),
+        ("timeout: 0s", "5:14: providers.acme.timeout: must be between 1ms and 15s"),
+        ("answer_timeout: 7s", "5:21: providers.acme.answer_timeout: must be between 8s and 5m"),
+        ("answer_timeout: 6m", "5:21: providers.acme.answer_timeout: must be between 8s and 5m"),
         ("default_lifetime: 25h", "5:23: providers.acme.default_lifetime: must be between 1s and 24h"),
         (
             "tls: { ca: missing.pem }",

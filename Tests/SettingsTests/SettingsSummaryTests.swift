@@ -58,11 +58,11 @@ import Testing
                 providers:
                   acme: issuer https://login.acme.example, tokens from https://login.acme.example/token?…
                     client my-app, authentication client_secret_basic, secret from file /run/secrets/acme
-                    timeout 8s, default lifetime 1h, trusts only the roots in /etc/martlet/roots.pem
+                    timeout 8s, answer timeout 1m, default lifetime 1h, trusts only the roots in /etc/martlet/roots.pem
                     refresh on expiry, kept alive after 48h without use, token requests carry audience resource
                   local: tokens from http://idp.lan/token
                     client b, authentication client_secret_basic, secret from environment variable S
-                    timeout 8s, default lifetime 1h, cleartext allowed
+                    timeout 8s, answer timeout 1m, default lifetime 1h, cleartext allowed
                     refresh ahead of expiry, kept alive after 24h without use
                 accounts:
                   alice: refresh_token at acme, scopes read write

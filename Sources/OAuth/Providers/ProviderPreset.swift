@@ -32,6 +32,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 tokenEndpoint: "https://oauth2.googleapis.com/token",
                 revocationEndpoint: "https://oauth2.googleapis.com/revoke",
                 clientAuthentication: "client_secret_post",
+                rotation: .none,
                 basis: "Google Identity, Using OAuth 2.0 for Web Server Applications"
             )
         case .microsoft:
@@ -39,12 +40,14 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
             PresetFacts(
                 issuerExample: "https://login.microsoftonline.com/TENANT-ID/v2.0",
                 clientAuthentication: "client_secret_post",
+                rotation: .none,
                 basis: "Microsoft identity platform, Refresh the access token: client_secret in the form"
             )
         case .okta:
             PresetFacts(
                 issuerExample: "https://example.okta.com/oauth2/default",
                 clientAuthentication: "client_secret_basic",
+                rotation: .grace(.seconds(30)),
                 basis: "Okta Developer, Refresh access tokens"
             )
         case .auth0:
@@ -73,6 +76,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 tokenEndpoint: "https://identity.xero.com/connect/token",
                 revocationEndpoint: "https://identity.xero.com/connect/revocation",
                 clientAuthentication: "client_secret_basic",
+                rotation: .grace(.seconds(30 * 60)),
                 defaultLifetime: .seconds(30 * 60),
                 basis: "Xero Developer, The standard authorization code flow: expires_in 1800"
             )
@@ -82,6 +86,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 tokenEndpoint: "https://accounts.zoho.com/oauth/v2/token",
                 revocationEndpoint: "https://accounts.zoho.com/oauth/v2/token/revoke",
                 clientAuthentication: "client_secret_post",
+                rotation: .none,
                 defaultLifetime: .seconds(3600),
                 basis: "Zoho, Refreshing Access Tokens: parameters in the form, expires_in 3600"
             )

@@ -48,14 +48,17 @@ final class ProviderConnector: Sendable {
         self.client = HTTPClient(eventLoopGroup: group, configuration: configuration)
     }
 
-    /// When an exchange that begins now must be over.
+    /// When a document that is asked for now must be there.
     func deadline() -> NIODeadline { .now() + self.timeout }
 
     /// Posts a form. Its bytes are handed over only when the connection stands, its TLS is verified, the head of the
     /// request is written, and `mayStillSend` says yes.
+    ///
+    /// - Parameter limit: when it must be over, counted from now.
     func post(
         _ request: FormRequest,
         to endpoint: ProviderURL,
+        within limit: Duration,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ExchangeOutcome {
         let handover = FormHandover(mayStillSend: mayStillSend)
@@ -74,7 +77,8 @@ final class ProviderConnector: Sendable {
             )
         }
 
-        let ending = await self.run(.POST, endpoint.text, headers, body, deadline: self.deadline())
+        let deadline = NIODeadline.now() + .nanoseconds(limit.clampedNanoseconds)
+        let ending = await self.run(.POST, endpoint.text, headers, body, deadline: deadline)
         return switch (handover.conclude(), ending) {
         case (.handedOver, .answered(let answer)): .answered(answer)
         case (.handedOver, .failed(let error)): .broken(TransportFault.reason(error, stood: true))

@@ -13,7 +13,9 @@ package struct ProviderSettings: Sendable {
     }
 
     /// The longest ``timeout`` that may be set.
-    package static let longestTimeout: Duration = .seconds(10)
+    package static let longestTimeout: Duration = .seconds(15)
+    /// The longest ``answerTimeout`` that may be set.
+    package static let longestAnswerTimeout: Duration = .seconds(300)
 
     /// Its name in the configuration; stands in logs.
     package var name: ProviderID
@@ -23,8 +25,11 @@ package struct ProviderSettings: Sendable {
     package var client: RegisteredClient
     /// Added to each token request.
     package var tokenParameters: TokenParameters
-    /// For a whole exchange; held to between 1 ms and ``longestTimeout``.
+    /// How long anybody waits for it, and the longest that it is asked for anything but tokens; held to between 1 ms and
+    /// ``longestTimeout``.
     package var timeout: Duration
+    /// For a whole token request; held to between ``timeout`` and ``longestAnswerTimeout``.
+    package var answerTimeout: Duration
     /// What its answers are measured by.
     package var rules: AnswerRules
     /// A PEM file of the only roots to trust; `nil`: the system's.
@@ -40,6 +45,7 @@ package struct ProviderSettings: Sendable {
         client: RegisteredClient,
         tokenParameters: TokenParameters = .none,
         timeout: Duration = .seconds(8),
+        answerTimeout: Duration? = nil,
         rules: AnswerRules = AnswerRules(),
         trustRoots: String? = nil,
         identity: TLSIdentity? = nil,
@@ -49,7 +55,9 @@ package struct ProviderSettings: Sendable {
         self.endpoints = endpoints
         self.client = client
         self.tokenParameters = tokenParameters
-        self.timeout = min(max(timeout, .milliseconds(1)), Self.longestTimeout)
+        let timeout = min(max(timeout, .milliseconds(1)), Self.longestTimeout)
+        self.timeout = timeout
+        self.answerTimeout = min(max(answerTimeout ?? timeout, timeout), Self.longestAnswerTimeout)
         self.rules = rules
         self.trustRoots = trustRoots
         self.identity = identity

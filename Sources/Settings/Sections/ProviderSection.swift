@@ -5,6 +5,7 @@ internal import TokenModel
 /// The keys of one provider.
 enum ProviderKey: String, Vocabulary {
     case preset, issuer, tls, timeout, refresh
+    case answerTimeout = "answer_timeout"
     case tokenEndpoint = "token_endpoint"
     case revocationEndpoint = "revocation_endpoint"
     case clientID = "client_id"
@@ -46,7 +47,14 @@ extension ProviderSettings {
         self.clientAuthentication = client.authentication
         self.identity = client.identity
         self.certificateAuthorities = client.tls.read(.certificateAuthorities) { $0.certificates() }
-        self.timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(10)) } ?? .seconds(8)
+        let timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(15)) } ?? .seconds(8)
+        self.timeout = timeout
+        // Whoever waits for less than a caller does hangs up on an answer that a caller waits for.
+        self.answerTimeout =
+            section.read(.answerTimeout) { $0.duration(in: timeout ... .minutes(5)) }
+            ?? preset.fill(.answerTimeout, of: section) { facts in
+                facts.rotation == .unknown ? nil : facts.rotation.answerTimeout(atLeast: timeout)
+            } ?? RefreshTokenRotation.unknown.answerTimeout(atLeast: timeout)
         self.defaultLifetime =
             section.read(.defaultLifetime) { $0.duration(in: .seconds(1) ... .hours(24)) }
             ?? preset.fill(.defaultLifetime, of: section) { $0.defaultLifetime } ?? .hours(1)

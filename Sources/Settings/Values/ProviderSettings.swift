@@ -28,8 +28,10 @@ package struct ProviderSettings: Equatable, Sendable {
     package let identity: CertificateSettings?
     /// PEM file with the only roots to trust for this provider; `nil`: the system's.
     package let certificateAuthorities: String?
-    /// For one whole exchange; at most 10 s.
+    /// How long a caller waits for a refresh; at most 15 s.
     package let timeout: Duration
+    /// How long the answer to a token request is listened for; at least ``timeout``, and at most 5 min.
+    package let answerTimeout: Duration
     /// How long an access token is taken to live where the provider doesn't say.
     package let defaultLifetime: Duration
     /// Added to each token request; none that the request itself decides.

@@ -5,7 +5,7 @@ package import TokenModel
 package struct ClaimTerm: Equatable, Sendable {
     /// When the write was handed to the store.
     package let sentAt: BootInstant
-    /// The longest one exchange with the provider lasts.
+    /// The longest one token request lasts.
     package let timeout: Duration
 
     package init(sentAt: BootInstant, timeout: Duration) {
@@ -13,12 +13,12 @@ package struct ClaimTerm: Equatable, Sendable {
         self.timeout = timeout
     }
 
-    /// How long a claim stands: one exchange, and 4 s for the store on both sides of it.
+    /// How long a claim stands: one token request, and 4 s for the store on both sides of it.
     package static func length(timeout: Duration) -> Duration { timeout + .seconds(4) }
 
     /// From here on others may break the claim.
     package var end: BootInstant { self.sentAt.advanced(by: Self.length(timeout: self.timeout)) }
 
-    /// After this moment the exchange might not end within the claim, with 1 s to spare; the claim must be written anew.
+    /// After this moment the token request might not end within the claim, with 1 s to spare; the claim must be written anew.
     package var sendBy: BootInstant { self.end.advanced(by: .zero - self.timeout - .seconds(1)) }
 }

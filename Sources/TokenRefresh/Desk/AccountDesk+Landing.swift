@@ -63,14 +63,24 @@ extension AccountDesk {
         return self.serveUsable(now: now.boot)
     }
 
+    /// Takes a record that counts although it is older than the known one: the store has lost that.
+    package mutating func fallBack(to entry: AccountVault.Entry?, now: Moment) -> Landing {
+        self.accept(Sight(entry, after: self.sight, now: now))
+        return self.serveUsable(now: now.boot)
+    }
+
     /// Takes a record that this process has just written itself.
+    ///
+    /// - Parameter isStored: `false` where the store does not have it yet, and the journal has.
     package mutating func replace(
         _ entry: AccountVault.Entry,
         receipt: Freshness.Receipt,
+        isStored: Bool = true,
         now: Moment
     ) -> Landing {
         guard self.isNews(entry.version) else { return Landing() }
         self.accept(Sight(entry, after: self.sight, receipt: receipt, now: now))
+        if !isStored { self.unstoredVersion = entry.version }
         return self.serveUsable(now: now.boot)
     }
 
@@ -101,6 +111,7 @@ extension AccountDesk {
         }
         let known = self.sight
         self.sight = sight
+        self.unstoredVersion = nil
         // A flight that was under way when the backoff was ended has its own copy of before.
         self.sight?.endPause(like: known)
         self.unreadable = nil

@@ -7,9 +7,9 @@ package import TokenStorage
 ///                              ▲      └─▶ blocked ──after a rest, or asked to──▶ flying …
 ///                              └─ the record changed under the flight, and somebody is not served by what is there
 ///
-/// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:deadline:unless:now:)``,
+/// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:timeout:unless:now:)``,
 /// ``land(_:unless:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``,
-/// ``follow(binding:mints:asksOtherwise:now:)``, ``expire(after:now:)``, ``cancel(_:)`` or
+/// ``follow(binding:mints:asksOtherwise:now:)``, ``expire(now:)``, ``cancel(_:)`` or
 /// ``close()``. At most one flight is under way.
 package struct AccountDesk<Waiter> {
     struct Waiting {
@@ -38,10 +38,17 @@ package struct AccountDesk<Waiter> {
     /// Counts this account's refreshes.
     package var limit = RefreshLimit()
 
+    /// The version that the known record is to get: the journal has it, and the store does not yet.
+    var unstoredVersion: Version?
     var failedAt: BootInstant?
     var flight: Demand? {
-        didSet { if self.flight != nil, self.retry == .due { self.retry = .underWay } }
+        didSet {
+            if self.flight != nil, self.retry == .due { self.retry = .underWay }
+            self.awaitsAnswerSince = nil
+        }
     }
+    /// Since when the flight waits for the provider's answer alone.
+    package var awaitsAnswerSince: BootInstant?
     /// Of a client that the provider has refused, after a reload.
     var retry = Retry.no
     var waiting: [WaiterID: Waiting] = [:]
@@ -158,13 +165,14 @@ package struct AccountDesk<Waiter> {
     /// Serves `waiter` at once, or keeps it until a flight ends.
     ///
     /// - Parameters:
-    ///   - deadline: when ``expire(after:now:)`` lets go of it.
+    ///   - timeout: how long callers wait for the provider. Who joins a token request that is under way waits for what is left
+    ///     of that, and for 2 s at least.
     ///   - obstacle: the error for whoever would have to wait, where nobody may any more.
     package mutating func ask(
         _ waiter: Waiter,
         as id: WaiterID,
         for wish: Wish,
-        deadline: BootInstant,
+        timeout: Duration,
         unless obstacle: PassError? = nil,
         now: BootInstant
     ) -> Answer {
@@ -172,7 +180,9 @@ package struct AccountDesk<Waiter> {
         if let obstacle { return .now(waiter, .failure(obstacle)) }
         let watch = !self.isWatched
         self.isWatched = true
-        self.waiting[id] = Waiting(waiter: waiter, wish: wish, deadline: deadline)
+        let age = self.awaitsAnswerSince?.duration(to: now) ?? .zero
+        let wait = max(min(timeout, Self.leastWait), timeout - age)
+        self.waiting[id] = Waiting(waiter: waiter, wish: wish, deadline: now.advanced(by: wait))
         guard self.flight == nil else { return .waits(start: nil, watch: watch) }
         let demand = self.demand(of: wish, now: now)
         self.flight = demand
@@ -191,16 +201,16 @@ package struct AccountDesk<Waiter> {
         self.refusals.refusedAgain(mark, now: now)
     }
 
-    /// When ``expire(after:now:)`` is due next; `nil` ends the watch over deadlines, since nobody waits.
+    /// When ``expire(now:)`` is due next; `nil` ends the watch over deadlines, since nobody waits.
     package mutating func nextDeadlineOrUnwatched() -> BootInstant? {
         let next = self.waiting.values.map(\.deadline).min()
         self.isWatched = next != nil
         return next
     }
 
-    /// Lets go of those whose time, `longest`, is over.
-    package mutating func expire(after longest: Duration, now: BootInstant) -> [Served] {
-        self.letGo(.waitedTooLong(self.account, longest)) { $0.deadline <= now }
+    /// Lets go of those whose time is over.
+    package mutating func expire(now: BootInstant) -> [Served] {
+        self.letGo(.waitedTooLong(self.account)) { $0.deadline <= now }
     }
 
     /// Lets go of one that no longer waits; the flight goes on.
@@ -247,10 +257,12 @@ package struct AccountDesk<Waiter> {
     private static var restAfterRead: Duration { .seconds(1) }
     /// Nor is a flight started that would end as the last one did: the store is away, the provider held.
     private static var restAfterFailure: Duration { .milliseconds(250) }
+    /// An answer that is late may come at any moment.
+    private static var leastWait: Duration { .seconds(2) }
 }
 
 extension AccountDesk {
-    /// What ``ask(_:as:for:deadline:unless:now:)`` leads to.
+    /// What ``ask(_:as:for:timeout:unless:now:)`` leads to.
     package enum Answer {
         /// No waiting: here is the waiter back with its result.
         case now(Waiter, Result<Pass, PassError>)

@@ -44,6 +44,9 @@ package struct AccountPlan: Sendable {
         self.rate = rate
     }
 
+    /// How long callers wait for its refresh.
+    var timeout: Duration { self.endpoint.timeout }
+
     /// Whether by `other` the same is sent to the same place, in the name of the same client.
     func asks(like other: AccountPlan) -> Bool {
         self.binding == other.binding && self.grant == other.grant && self.endpointID == other.endpointID

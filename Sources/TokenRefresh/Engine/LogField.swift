@@ -6,6 +6,7 @@ enum LogField {
     static let account = "account.name"
     static let provider = "provider.name"
     static let generation = "token.generation"
+    static let foundGeneration = "token.generation_found"
     static let endsAt = "token.ends_at"
     static let retryAfter = "refresh.retry_after_seconds"
     static let reason = "refresh.reason"

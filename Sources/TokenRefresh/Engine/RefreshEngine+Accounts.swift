@@ -36,7 +36,8 @@ extension RefreshEngine {
         }
     }
 
-    private static let mostReadsAtOnce = 16
+    /// So that many accounts cost neither many threads nor much time.
+    static let mostReadsAtOnce = 16
 
     /// The accounts of the configuration, by name. Nobody is asked.
     package var configuredAccounts: [AccountID] { self.state.withLock { $0.plans }.keys.sorted() }
@@ -264,17 +265,16 @@ extension RefreshEngine {
 
     private static let mostRewrites = 8
 
-    func take(_ entry: AccountVault.Entry?, of account: AccountID, receipt: Freshness.Receipt) {
+    /// - Parameter isStored: `false` where the journal has it, and the store does not yet.
+    func take(
+        _ entry: AccountVault.Entry?,
+        of account: AccountID,
+        receipt: Freshness.Receipt,
+        isStored: Bool = true
+    ) {
         guard let entry else { return }
         let now = self.timepiece.now
-        let served = self.state.withLock { state in
-            let landing = state.desks[account]?.replace(entry, receipt: receipt, now: now) ?? Desk.Landing()
-            state.waiters -= landing.served.count
-            if let event = landing.event { self.relay.post(event) }
-            self.reschedule(account, &state)
-            return landing.served
-        }
-        self.settle(served)
+        self.serve(account) { $0.replace(entry, receipt: receipt, isStored: isStored, now: now) }
     }
 
     func knownStatus(of account: AccountID) -> AccountStatus? {

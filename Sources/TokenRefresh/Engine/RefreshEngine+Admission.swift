@@ -46,9 +46,10 @@ extension RefreshEngine {
     private func queue(_ plan: AccountPlan, _ demand: Demand) -> ProviderGate.Place {
         let now = self.timepiece.now.boot
         let (place, isCrowded): (ProviderGate.Place, Bool?) = self.state.withLock { state in
+            let patience = state.limits.wait(for: plan)
             guard
                 let place = state.gates[plan.provider]?
-                    .queue(plan.account, isForced: demand.isForced, patience: state.limits.longestWait, now: now)
+                    .queue(plan.account, isForced: demand.isForced, patience: patience, now: now)
             else { return (.at(now), nil) }
             guard case .at(let moment) = place else { return (place, nil) }
             return (place, state.gates[plan.provider]?.crowding(wait: now.duration(to: moment), now: now))
@@ -66,14 +67,13 @@ extension RefreshEngine {
     }
 
     private func mayGoOn(_ plan: AccountPlan) -> Bool {
-        self.state.withLock { $0.stopping == .no && $0.obsolescence(of: plan) == nil }
+        self.obsolescence(of: plan) == nil
     }
 
     private func enter(_ plan: AccountPlan, _ demand: Demand) -> Result<ProviderGate.Ticket, PassError> {
         let now = self.timepiece.now.boot
         return self.state.withLock { state in
-            let obstacle = state.stopping == .no ? state.obsolescence(of: plan) : .stopping(plan.account)
-            if let obstacle {
+            if let obstacle = state.obsolescence(of: plan) {
                 state.gates[plan.provider]?.giveBack()
                 return .failure(obstacle)
             }
@@ -128,9 +128,10 @@ extension RefreshEngine {
     ) -> [ProviderID: ProviderGate] {
         var gates: [ProviderID: ProviderGate] = [:]
         for (provider, plans) in Dictionary(grouping: plans.values, by: \.provider) {
-            guard let rate = plans.first?.rate else { continue }
-            var gate = known[provider] ?? ProviderGate(rate, accounts: plans.count)
-            gate.follow(rate, accounts: plans.count, now: now)
+            guard let plan = plans.first else { continue }
+            let timeout = plan.timeout
+            var gate = known[provider] ?? ProviderGate(plan.rate, accounts: plans.count, timeout: timeout)
+            gate.follow(plan.rate, accounts: plans.count, timeout: timeout, now: now)
             gates[provider] = gate
         }
         return gates
@@ -163,6 +164,12 @@ extension PassError {
             self.init(
                 .refreshFailed,
                 "provider \(provider) failed again and again and is left alone for a while",
+                retryAfter: retryAfter
+            )
+        case .unanswered(let retryAfter):
+            self.init(
+                .refreshFailed,
+                "provider \(provider) answers none of many token requests; a new one is sent now and then, to find out",
                 retryAfter: retryAfter
             )
         case .crowded(let retryAfter):

@@ -34,7 +34,7 @@ extension RefreshEngine {
                 guard let plan = state.plans[account], let job = self.errand(for: plan, now: now, &state) else {
                     continue
                 }
-                state.agenda.begin(of: plan.provider)
+                state.agenda.begin(account, of: plan.provider)
                 jobs.append(job)
             }
             let next = state.stopping == .no ? state.agenda.next : nil
@@ -55,7 +55,7 @@ extension RefreshEngine {
         }
         guard let demand = state.desks[account]?.keepAppointment() else { return nil }
         state.flights += 1
-        return .fly(plan, demand)
+        return .errand(plan, demand)
     }
 
     private func appointment(of plan: AccountPlan, now: BootInstant, _ state: inout State) -> BootInstant? {
@@ -71,9 +71,22 @@ extension RefreshEngine {
     }
 
     /// An errand has ended: another of the same provider may begin, if one had to wait for that.
-    func errandEnded(of provider: ProviderID, _ state: inout State) {
-        state.agenda.end(of: provider)
+    func errandEnded(_ plan: AccountPlan, _ state: inout State) {
+        state.agenda.end(plan.account, of: plan.provider)
         self.ringIfEarlier(&state)
+    }
+
+    /// Refreshes for nobody. What takes longer than callers wait keeps no other errand from beginning.
+    func runErrand(_ plan: AccountPlan, _ demand: Demand) async {
+        let begin = self.timepiece.now.boot
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                await self.timepiece.rest(until: begin.advanced(by: plan.timeout))
+                self.state.withLock { self.errandEnded(plan, &$0) }
+            }
+            await self.fly(plan, demand)
+            group.cancelAll()
+        }
     }
 
     func ringIfEarlier(_ state: inout State) {
@@ -93,7 +106,7 @@ extension RefreshEngine {
                 let rest = Self.restAfterUnread * (1 + self.random())
                 state.agenda.set(self.timepiece.now.boot.advanced(by: rest), for: account, of: now.provider)
             }
-            self.errandEnded(of: plan.provider, &state)
+            self.errandEnded(plan, &state)
         }
     }
 }

@@ -17,7 +17,8 @@ extension RefreshEngine {
             mints: plan.grant.mints ? .random() : nil,
             signsIn: plan.grant == .password,
             proofs: proofs.count,
-            timeout: plan.endpoint.timeout,
+            timeout: plan.timeout,
+            answerTimeout: plan.endpoint.answerTimeout,
             boot: self.boot,
             claim: .random(),
             demand: demand,
@@ -32,6 +33,9 @@ extension RefreshEngine {
         var failpoints = Failpoints()
         var action = flight.begin()
         while true {
+            if let since = flight.awaitsAnswerSince {
+                self.state.withLock { $0.desks[account]?.awaitsAnswerSince = since }
+            }
             await failpoints.reach(action, of: flight)
             switch action {
             case .read:
@@ -46,6 +50,7 @@ extension RefreshEngine {
                 if refusal == nil { (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan) }
                 action = flight.didAdmit(refusal, under: epochs, now: self.timepiece.now)
             case .write(let record, let expecting):
+                if record.claim != nil { await self.waitOutFall() }
                 if record.claim != nil, let reason = self.obsolescence(of: plan) {
                     action = flight.didWithdraw(reason)
                     continue
@@ -58,33 +63,31 @@ extension RefreshEngine {
                 self.log(result, of: account, complaint: &complaint)
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
-                if let reason = self.obsolescence(of: plan) {
-                    action = flight.didWithdraw(reason)
-                    continue
-                }
                 let endpoint = proofs[flight.proof]
-                let verdict = await ExchangeSubject.account.withValue(account) {
+                let result = await self.exchange(by: plan) {
                     await endpoint.redeem(refreshToken, scopes: plan.scopes) {
                         self.mayStillSend(by: sendBy, for: plan)
                     }
                 }
-                action = flight.didRedeem(verdict, now: self.timepiece.now)
-            case .mint(let sendBy):
-                if let reason = self.obsolescence(of: plan) {
-                    action = flight.didWithdraw(reason)
-                    continue
+                switch result {
+                case .success(let verdict): action = flight.didRedeem(verdict, now: self.timepiece.now)
+                case .failure(let reason): action = flight.didWithdraw(reason)
                 }
+            case .mint(let sendBy):
                 let endpoint = proofs[flight.proof]
-                let verdict = await ExchangeSubject.account.withValue(account) {
+                let result = await self.exchange(by: plan) {
                     await endpoint.mint(scopes: plan.scopes) { self.mayStillSend(by: sendBy, for: plan) }
                 }
-                action = flight.didRedeem(verdict, now: self.timepiece.now)
+                switch result {
+                case .success(let verdict): action = flight.didRedeem(verdict, now: self.timepiece.now)
+                case .failure(let reason): action = flight.didWithdraw(reason)
+                }
             case .journal(let record):
                 place = await self.journal?.keep(record, for: account)
                 self.log(isJournalled: place != nil, account)
                 action = flight.didJournal(place != nil, now: self.timepiece.now)
             case .pass(let entry, let receivedAt):
-                self.take(entry, of: account, receipt: .here(at: receivedAt))
+                self.take(entry, of: account, receipt: .here(at: receivedAt), isStored: false)
                 action = flight.didPass(now: self.timepiece.now)
             case .pause(let until):
                 await self.timepiece.rest(until: until)
@@ -97,6 +100,21 @@ extension RefreshEngine {
                 return
             }
         }
+    }
+
+    /// Makes a token request, unless there is a reason against it by now.
+    private func exchange(
+        by plan: AccountPlan,
+        _ ask: () async -> TokenVerdict
+    ) async -> Result<TokenVerdict, PassError> {
+        if let reason = self.obsolescence(of: plan) { return .failure(reason) }
+        let account = plan.account
+        let sentAt = self.timepiece.now.boot
+        self.state.withLock { $0.gates[plan.provider]?.sent(for: account, now: sentAt) }
+        let verdict = await ExchangeSubject.account.withValue(account) { await ask() }
+        let now = self.timepiece.now.boot
+        self.state.withLock { $0.gates[plan.provider]?.ended(for: account, wasAnswered: verdict.isAnswer, now: now) }
+        return .success(verdict)
     }
 
     func write(
@@ -164,7 +182,7 @@ extension RefreshEngine {
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
             self.reschedule(plan.account, &state)
-            if wasErrand { self.errandEnded(of: plan.provider, &state) }
+            if wasErrand { self.errandEnded(plan, &state) }
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, demand: $0) }
             let events = self.events(of: plan, outcome, changes, at: moment, &state)
             return (landing, start, changes, events, isSpoiled, state.stopping > .no && state.flights == 0)
@@ -208,6 +226,16 @@ extension RefreshEngine {
         }
         if outcome.dropped != nil || outcome.droppedRefreshToken != nil {
             self.logger.warning("tokens came for an account that has others by now, and were dropped", metadata: facts)
+        }
+    }
+}
+
+extension TokenVerdict {
+    /// Whether the provider answered, and not only failed to.
+    fileprivate var isAnswer: Bool {
+        switch self {
+        case .notSent, .ambiguous: false
+        default: true
         }
     }
 }

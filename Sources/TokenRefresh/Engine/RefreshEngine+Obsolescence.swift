@@ -2,10 +2,10 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// Flights that began by a configuration of before, or before a kill.
+/// Flights that began by a configuration of before, or before a kill or a stop.
 extension RefreshEngine {
     /// Why nothing more may be sent by `plan`, of whose account the configuration says something else by now, or that was
-    /// killed; else `nil`.
+    /// killed, or since this process stops and does not begin to wait for an answer any more; else `nil`.
     func obsolescence(of plan: AccountPlan) -> PassError? {
         self.state.withLock { $0.obsolescence(of: plan) }
     }
@@ -19,6 +19,7 @@ extension RefreshEngine {
 
 extension RefreshEngine.State {
     func obsolescence(of plan: AccountPlan) -> PassError? {
+        guard self.stopping == .no else { return .stopping(plan.account) }
         guard let current = self.plans[plan.account] else { return .notConfigured(plan.account) }
         let record = self.desks[plan.account]?.sight?.entry?.record
         switch self.epochs.verdict(on: record, of: plan.account, at: plan.provider) {

@@ -32,8 +32,12 @@ extension RefreshEngine {
         case .fly(let plan, let demand):
             // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
             await self.fly(plan, demand)
+        case .errand(let plan, let demand):
+            await self.runErrand(plan, demand)
         case .look(let plan):
             await self.lookFirst(by: plan)
+        case .lookAtAll:
+            await self.lookAtAll()
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }
@@ -60,7 +64,7 @@ extension RefreshEngine {
             await self.timepiece.rest(until: next)
             let now = self.timepiece.now.boot
             let late = self.state.withLock { state in
-                let late = state.desks[account]?.expire(after: state.limits.longestWait, now: now) ?? []
+                let late = state.desks[account]?.expire(now: now) ?? []
                 state.waiters -= late.count
                 return late
             }
@@ -74,14 +78,7 @@ extension RefreshEngine {
         switch await self.read(account) {
         case .success(let entry):
             let now = self.timepiece.now
-            let served = self.state.withLock { state in
-                let landing = state.desks[account]?.observe(entry, now: now) ?? Desk.Landing()
-                state.waiters -= landing.served.count
-                if let event = landing.event { self.relay.post(event) }
-                self.reschedule(account, &state)
-                return landing.served
-            }
-            self.settle(served)
+            self.serve(account) { $0.observe(entry, now: now) }
         case .failure(let error) where error.code == .unreadable:
             let isNew = self.state.withLock { $0.desks[account]?.observeUnreadable(.unreadable(account, error)) }
             guard isNew == true else { return }
@@ -92,17 +89,24 @@ extension RefreshEngine {
         }
     }
 
+    /// Has the desk take in what is known now, and lets go of whom that serves.
+    func serve(_ account: AccountID, _ change: (inout Desk) -> Desk.Landing) {
+        let served = self.state.withLock { state in
+            guard var desk = state.desks[account] else { return [Desk.Served]() }
+            state.desks[account] = nil
+            let landing = change(&desk)
+            state.desks[account] = desk
+            state.waiters -= landing.served.count
+            if let event = landing.event { self.relay.post(event) }
+            self.reschedule(account, &state)
+            return landing.served
+        }
+        self.settle(served)
+    }
+
     /// Said once, by whoever finds out first.
     func logUnreadable(_ account: AccountID) {
         self.logger.error("a record does not open and is kept", metadata: [LogField.account: "\(account)"])
-    }
-
-    func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {
-        do throws(StoreError) {
-            return .success(try await self.vault.read(account))
-        } catch {
-            return .failure(error)
-        }
     }
 
     /// Nobody flies any more: whoever still waits is told so.

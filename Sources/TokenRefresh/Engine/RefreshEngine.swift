@@ -19,8 +19,12 @@ package final class RefreshEngine: Sendable {
     enum Job: Sendable {
         /// By the plan of the moment at which it was decided, whatever the configuration says by then.
         case fly(AccountPlan, Demand)
+        /// The same for nobody.
+        case errand(AccountPlan, Demand)
         /// Read a record that this process knows nothing of yet.
         case look(AccountPlan)
+        /// Read all records that it knows: the store has fallen back.
+        case lookAtAll
         case watchDeadlines(AccountID)
     }
 
@@ -39,6 +43,10 @@ package final class RefreshEngine: Sendable {
         /// Begun, or about to be.
         var flights = 0
         var stopping = Stopping.no
+        /// No claim is written before this: the store has fallen back.
+        var claimsRestUntil = BootInstant.distantPast
+        /// How many records were put back.
+        var repairs: UInt64 = 0
         var agenda = Agenda()
         /// What the scheduler rests for; `distantFuture` for nothing.
         var alarm = BootInstant.distantFuture
@@ -136,6 +144,12 @@ package final class RefreshEngine: Sendable {
     /// How many wait for a refresh now, over all accounts.
     package var waiterCount: Int { self.state.withLock { $0.waiters } }
 
+    /// How many refreshes are under way.
+    package var flightCount: Int { self.state.withLock { $0.flights } }
+
+    /// How many records the store had lost and were put back.
+    package var repairCount: UInt64 { self.state.withLock { $0.repairs } }
+
     /// Stops after the flights under way. From now on no flight starts; valid passes are still given.
     package func stop() {
         self.stop(.graceful)
@@ -196,7 +210,7 @@ package final class RefreshEngine: Sendable {
                 waiter,
                 as: id,
                 for: wish,
-                deadline: now.advanced(by: state.limits.longestWait),
+                timeout: state.limits.wait(for: plan),
                 unless: obstacle,
                 now: now
             )

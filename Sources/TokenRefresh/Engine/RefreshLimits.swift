@@ -2,7 +2,7 @@
 package struct RefreshLimits: Sendable {
     /// Over all accounts; past it a request is answered `overloaded`.
     package var waiters: Int
-    /// Past it a waiter is answered `refresh_failed`; the flight goes on.
+    /// However long a provider's `timeout` is, past this a waiter is answered `refresh_failed`; the flight goes on.
     package var longestWait: Duration
     /// How often the records of accounts with a pass are read again, for a change whose hint was lost.
     package var rereadInterval: Duration
@@ -16,4 +16,7 @@ package struct RefreshLimits: Sendable {
         self.longestWait = longestWait
         self.rereadInterval = rereadInterval
     }
+
+    /// How long a caller waits for a refresh by `plan`.
+    func wait(for plan: AccountPlan) -> Duration { min(plan.timeout, self.longestWait) }
 }

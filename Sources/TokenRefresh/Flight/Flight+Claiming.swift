@@ -48,7 +48,7 @@ extension Flight {
         let mayBreak = isAbandoned || sight.mayBreakClaim(for: self.demand, at: now.boot)
         // While nobody waits and the token is good, another's claim is no affair of ours but to keep an eye on.
         if self.demand.ripe == sight.mark, !mayBreak { return self.end(.settled) }
-        guard isLapsed else { return self.pause(Self.pollInterval, for: .judge, now: now) }
+        guard isLapsed else { return self.pauseForClaim(now: now) }
         guard mayBreak else {
             return self.end(.failed(.claimedElsewhere(self.plan.account)))
         }
@@ -84,7 +84,7 @@ extension Flight {
         switch result {
         case .success(let version):
             self.mustRenew = false
-            self.term = ClaimTerm(sentAt: sentAt, timeout: self.plan.timeout)
+            self.term = ClaimTerm(sentAt: sentAt, timeout: self.plan.answerTimeout)
             self.see(AccountVault.Entry(record: record, version: version), now: now)
             return self.redeemOrRenew(now: now)
         case .failure(let error):
@@ -93,7 +93,7 @@ extension Flight {
                 // Perhaps with a write of our own whose answer was lost; then the claim may stand since then.
                 return self.read(for: .judge)
             case .unreachable:
-                self.term = self.term ?? ClaimTerm(sentAt: sentAt, timeout: self.plan.timeout)
+                self.term = self.term ?? ClaimTerm(sentAt: sentAt, timeout: self.plan.answerTimeout)
                 guard self.countStoreFailure() else {
                     return self.end(.failed(.storeLost(self.plan.account, error)))
                 }
@@ -111,7 +111,7 @@ extension Flight {
         record.claim = AccountRecord.Claim(
             boot: self.plan.boot,
             id: self.plan.claim,
-            standsFor: ClaimTerm.length(timeout: self.plan.timeout)
+            standsFor: ClaimTerm.length(timeout: self.plan.answerTimeout)
         )
         self.state = .claiming(record)
         return .write(record, expecting: self.version)
@@ -132,11 +132,19 @@ extension Flight {
         guard let term = self.term, let basis = self.basis else { return self.poison() }
         if now.boot <= term.sendBy {
             self.state = .redeeming
+            self.awaitsAnswerSince = self.awaitsAnswerSince ?? now.boot
             return basis.refreshToken.map { .redeem($0, sendBy: term.sendBy) } ?? .mint(sendBy: term.sendBy)
         }
         self.renewals += 1
         guard self.renewals <= Self.mostRenewals else { return self.giveUpClaim() }
         return self.claim()
+    }
+
+    private mutating func pauseForClaim(now: Moment) -> FlightAction {
+        let since = self.awaitsAnswerSince ?? now.boot
+        self.awaitsAnswerSince = since
+        let isEarly = since.duration(to: now.boot) < self.plan.timeout
+        return self.pause(isEarly ? Self.pollInterval : Self.latePollInterval, for: .judge, now: now)
     }
 
     private mutating func claimOrAsk(_ entry: AccountVault.Entry?, breaking: Bool, now: Moment) -> FlightAction {

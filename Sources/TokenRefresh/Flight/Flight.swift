@@ -130,6 +130,8 @@ package struct Flight: ~Copyable {
     var refusal: VerdictReason?
     var lesson = ProviderHold.Lesson.nothing
     var setback: Setback?
+    /// Since when only the provider's answer, to us or to the holder of another claim, can bring tokens.
+    package internal(set) var awaitsAnswerSince: BootInstant?
 
     /// - Parameters:
     ///   - sight: what the process knew of the record before.
@@ -143,8 +145,10 @@ package struct Flight: ~Copyable {
         self.firstMark = sight?.mark
     }
 
-    /// How often a record with another's claim is read; well under ``ClaimWatch/longestGap``.
+    /// How often a record with another's claim is read while callers wait for it.
     package static let pollInterval = Duration.milliseconds(250)
+    /// The same afterwards; under ``ClaimWatch/longestGap``.
+    package static let latePollInterval = Duration.milliseconds(1_500)
     static let storeRetry = Duration.milliseconds(200)
     static let mostStoreFailures = 5
     static let mostRenewals = 3

@@ -14,8 +14,10 @@ package struct FlightPlan: Sendable {
     package let signsIn: Bool
     /// How many things the client may prove itself by; at least one.
     package let proofs: Int
-    /// The longest an exchange with the provider lasts.
+    /// How long callers wait for the provider.
     package let timeout: Duration
+    /// The longest a token request lasts: until then its answer may come, and nobody sends the refresh token again.
+    package let answerTimeout: Duration
     package let boot: BootID
     /// Drawn for this flight.
     package let claim: ClaimID
@@ -32,6 +34,7 @@ package struct FlightPlan: Sendable {
         signsIn: Bool = false,
         proofs: Int = 1,
         timeout: Duration,
+        answerTimeout: Duration? = nil,
         boot: BootID,
         claim: ClaimID,
         demand: Demand,
@@ -44,6 +47,7 @@ package struct FlightPlan: Sendable {
         self.signsIn = signsIn && mints != nil
         self.proofs = max(proofs, 1)
         self.timeout = timeout
+        self.answerTimeout = max(answerTimeout ?? timeout, timeout)
         self.boot = boot
         self.claim = claim
         self.demand = demand

@@ -1,7 +1,7 @@
 package import TokenModel
 
 /// All that stands in one process between a provider's accounts and a request to it: the hold while it refuses the client,
-/// the breaker while it fails, and the bucket that spreads requests.
+/// the breaker while it fails, the bound on requests that it does not answer, and the bucket that spreads requests.
 ///
 ///     queue ──▶ wait for the moment ──▶ admit ──▶ send ──▶ learned
 ///       └──refused                        └──refused
@@ -12,6 +12,8 @@ package struct ProviderGate: Sendable {
         case refusesClient(retryAfter: Duration)
         /// It fails, whoever asks.
         case failing(retryAfter: Duration)
+        /// It answers nobody, and many wait for it.
+        case unanswered(retryAfter: Duration)
         /// More is due than may be sent.
         case crowded(retryAfter: Duration)
     }
@@ -49,21 +51,33 @@ package struct ProviderGate: Sendable {
     private var hold = ProviderHold()
     private var breaker = ProviderBreaker()
     private var bucket: RefreshBucket
+    private var unanswered = UnansweredRequests()
     private var accounts: Int
+    /// How long callers wait for the provider.
+    private var timeout: Duration
     private var isCrowded = false
     /// Since when ``isHeld``; `nil` where it is not.
     package private(set) var heldSince: BootInstant?
     /// Another after each reload, and of each gate.
     private var edition = UInt64.random(in: .min ... .max)
 
-    /// - Parameter accounts: how many the provider has.
-    package init(_ rate: RefreshRate, accounts: Int) {
+    /// - Parameters:
+    ///   - accounts: how many the provider has.
+    ///   - timeout: how long callers wait for it.
+    package init(_ rate: RefreshRate, accounts: Int, timeout: Duration = .seconds(8)) {
         self.bucket = RefreshBucket(rate)
         self.accounts = accounts
+        self.timeout = timeout
     }
 
     /// Goes by what the configuration says now; whatever was in the way may have come of the one before.
-    package mutating func follow(_ rate: RefreshRate, accounts: Int, now: BootInstant) {
+    package mutating func follow(
+        _ rate: RefreshRate,
+        accounts: Int,
+        timeout: Duration = .seconds(8),
+        now: BootInstant
+    ) {
+        self.timeout = timeout
         if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
         self.accounts = accounts
         self.edition = .random(in: .min ... .max)
@@ -90,6 +104,9 @@ package struct ProviderGate: Sendable {
         }
         if let wait = self.breaker.obstacle(for: account, of: self.accounts, isForced: isForced, now: now) {
             return .refused(.failing(retryAfter: wait))
+        }
+        if !isForced, let wait = self.unanswered.obstacle(timeout: self.timeout, now: now) {
+            return .refused(.unanswered(retryAfter: wait))
         }
         switch self.bucket.take(patience: patience, now: now) {
         case .at(let moment): return .at(moment)
@@ -124,9 +141,13 @@ package struct ProviderGate: Sendable {
         if let wait = self.breaker.obstacle(for: account, of: self.accounts, isForced: isForced, now: now) {
             return .failure(Refused(refusal: .failing(retryAfter: wait)))
         }
+        if !isForced, let wait = self.unanswered.obstacle(timeout: self.timeout, now: now) {
+            return .failure(Refused(refusal: .unanswered(retryAfter: wait)))
+        }
         let byHold = self.hold.admit(isForced: isForced, now: now)
         if case .held(let wait) = byHold { return .failure(Refused(refusal: .refusesClient(retryAfter: wait))) }
         let byBreaker = self.breaker.admit(account, of: self.accounts, isForced: isForced, now: now)
+        self.unanswered.admitted(now: now)
         return .success(
             Ticket(probesClient: byHold == .probe, probesAnswer: byBreaker == .probe, edition: self.edition)
         )
@@ -139,6 +160,14 @@ package struct ProviderGate: Sendable {
     package mutating func withdraw(_ ticket: Ticket, of account: AccountID, now: BootInstant) {
         _ = self.learned(.nothing, .nothing, by: ticket, of: account, now: now)
         self.giveBack()
+    }
+
+    /// A token request of `account` is on its way.
+    package mutating func sent(for account: AccountID, now: BootInstant) { self.unanswered.sent(for: account, now: now) }
+
+    /// It is over.
+    package mutating func ended(for account: AccountID, wasAnswered: Bool, now: BootInstant) {
+        self.unanswered.ended(for: account, wasAnswered: wasAnswered, now: now)
     }
 
     /// Takes note of how a flight ended.

@@ -10,6 +10,10 @@ package protocol KillReader: Sendable {
     /// are dead. Durable, and heeded by this process, when it returns.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
+    /// The grant that the last import into the account began, as the log has it by a read that began after this call; `nil`
+    /// where it has none.
+    func lastImport(of account: AccountID) async throws(StoreError) -> GrantID?
+
     /// Has the tokens of a record revoked that is about to be written over, or that never got a place, if they were
     /// killed: nobody would find them afterwards. Harmless where that was done before.
     ///

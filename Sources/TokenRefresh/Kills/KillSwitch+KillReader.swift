@@ -12,6 +12,11 @@ extension KillSwitch: KillReader {
         }
     }
 
+    package func lastImport(of account: AccountID) async throws(StoreError) -> GrantID? {
+        _ = try await self.read()
+        return self.lastReplacement(of: account)
+    }
+
     package func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         try await self.takeAway(tokensOf: record, account)
     }

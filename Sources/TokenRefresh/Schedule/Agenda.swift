@@ -10,10 +10,10 @@ package struct Agenda: Sendable {
 
     private struct Page: Sendable {
         var schedule = Schedule()
-        /// Under way.
-        var errands = 0
+        /// Whose errands are under way.
+        var errands: Set<AccountID> = []
 
-        var hasRoom: Bool { self.errands < Agenda.mostErrands }
+        var hasRoom: Bool { self.errands.count < Agenda.mostErrands }
     }
 
     /// In an array, so that looking through them copies none.
@@ -39,13 +39,13 @@ package struct Agenda: Sendable {
     }
 
     /// An errand of one of the provider's accounts begins.
-    package mutating func begin(of provider: ProviderID) {
-        self.pages[self.page(of: provider)].errands += 1
+    package mutating func begin(_ account: AccountID, of provider: ProviderID) {
+        self.pages[self.page(of: provider)].errands.insert(account)
     }
 
-    /// One of them has ended.
-    package mutating func end(of provider: ProviderID) {
-        self.pages[self.page(of: provider)].errands -= 1
+    /// One of them has ended, or takes so long that others may begin. Harmless where that was said before.
+    package mutating func end(_ account: AccountID, of provider: ProviderID) {
+        self.pages[self.page(of: provider)].errands.remove(account)
     }
 
     private mutating func earliest() -> (due: BootInstant, index: Int)? {

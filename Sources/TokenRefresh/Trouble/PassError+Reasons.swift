@@ -154,10 +154,10 @@ extension PassError {
         )
     }
 
-    static func waitedTooLong(_ account: AccountID, _ longest: Duration) -> PassError {
+    static func waitedTooLong(_ account: AccountID) -> PassError {
         PassError(
             .refreshFailed,
-            "account \(account): its refresh has not ended within \(longest.components.seconds) s",
+            "account \(account): its refresh takes longer than callers wait, and goes on",
             retryAfter: .seconds(1),
             isUnderWay: true
         )

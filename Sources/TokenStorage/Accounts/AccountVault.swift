@@ -55,6 +55,19 @@ package struct AccountVault: Sendable {
         try await self.records.write(record.encoded(), at: .account(account.rawValue), expecting: expecting)
     }
 
+    /// Writes as `version`, which must be larger than any that was ever read or written there, behind version `expecting`.
+    ///
+    /// - Throws: as ``write(_:for:expecting:)``.
+    package func write(
+        _ record: AccountRecord,
+        for account: AccountID,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        let key = RecordKey.account(account.rawValue)
+        try await self.records.write(record.encoded(), at: key, as: version, expecting: expecting)
+    }
+
     /// All accounts that have a record, in the order of their names' bytes.
     package func accounts() async throws(StoreError) -> [AccountID] {
         try await self.records.store.allKeys(under: .accounts).compactMap(AccountID.init(key:))

@@ -57,10 +57,23 @@ package struct SealedRecords: Sendable {
         expecting: Version?
     ) async throws(StoreError) -> Version {
         let version = expecting?.next ?? .first
+        try await self.write(plaintext, at: key, as: version, expecting: expecting)
+        return version
+    }
+
+    /// Seals `plaintext` and writes it as `version`, which must be larger than any that was ever read or written there.
+    ///
+    /// - Throws: as ``write(_:at:expecting:)``.
+    package func write(
+        _ plaintext: Secret,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
         let context = SealingContext(store: self.storeID, key: key, version: version)
         let store = self.store
         try await self.keys.follow { () async throws(StoreError) in try await store.read(.canary) }
         let sealed = try self.keys.ring.seal(plaintext, for: context)
-        return try await self.store.write(sealed, at: key, expecting: expecting)
+        try await store.write(sealed, at: key, as: version, expecting: expecting)
     }
 }

@@ -246,6 +246,7 @@ enum Assembly {
             standing: standing,
             closeStore: store.close,
             grace: settings.shutdownGrace,
+            answerTimeout: settings.providers.map(\.answerTimeout).max() ?? .zero,
             logger: logger
         )
     }

@@ -1,6 +1,7 @@
 internal import AdminAPI
 internal import Alerts
 internal import Audit
+internal import Glibc
 internal import KillSwitch
 internal import Logging
 internal import ProviderClient
@@ -35,10 +36,12 @@ struct RunningGateway {
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
     let grace: Duration
+    /// The longest that a provider's answer is listened for.
+    let answerTimeout: Duration
     let logger: Logger
 
     /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
-    /// that no grant is lost on the way out.
+    /// that no grant is lost on the way out. A second signal ends the program at once.
     ///
     /// - Parameters:
     ///   - hangups: each SIGHUP since the program began.
@@ -57,7 +60,8 @@ struct RunningGateway {
             kills: self.kills,
             keeper: self.keeper,
             boots: self.boots,
-            closeStore: self.closeStore
+            closeStore: self.closeStore,
+            logger: self.logger
         )
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
@@ -72,9 +76,22 @@ struct RunningGateway {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
-        configuration.maximumGracefulShutdownDuration = self.grace + .seconds(60)
+        configuration.maximumGracefulShutdownDuration = self.grace + self.answerTimeout + .seconds(30)
+        let impatience = Task { await Self.exitAtSecondSignal() }
         try await ServiceGroup(configuration: configuration).run()
+        impatience.cancel()
         withExtendedLifetime(hangups) {}
+    }
+
+    /// Whoever asks twice does not want to wait: neither for requests nor for providers.
+    private static func exitAtSecondSignal() async {
+        var count = 0
+        for await signal in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
+            count += 1
+            guard count > 1 else { continue }
+            Console.report("stopped at once by a second signal: what a provider answers from now on is lost")
+            _exit(signal == .sigint ? 128 + SIGINT : 128 + SIGTERM)
+        }
     }
 }
 
@@ -86,6 +103,7 @@ private struct EngineService: Service {
     let keeper: EndpointKeeper
     let boots: BootKeeper?
     let closeStore: @Sendable () async -> Void
+    let logger: Logger
 
     func run() async throws {
         await withDiscardingTaskGroup { tasks in
@@ -95,6 +113,12 @@ private struct EngineService: Service {
                 await self.engine.run()
             } onGracefulShutdown: {
                 self.engine.stop()
+                let count = self.engine.flightCount
+                guard count > 0 else { return }
+                self.logger.notice(
+                    "waiting for providers' answers to token requests that were sent, up to answer_timeout",
+                    metadata: ["refreshes.count": .stringConvertible(count)]
+                )
             }
             await self.keeper.shutDown()
             tasks.cancelAll()

@@ -92,9 +92,33 @@ extension LoopbackTests {
             try await loops.shutdownGracefully()
         }
 
-        @Test func `the deadline is held to ten seconds`() async throws {
-            try await withEndpoint(at: "https://login.acme.example", timeout: .seconds(60)) { endpoint in
-                #expect(endpoint.timeout == .seconds(10))
+        @Test func `an answer that comes after the timeout of callers and before the answer timeout counts`() async throws
+        {
+            let server = try await ScriptedServer { _ in
+                .slow("", rest: http("200 OK", #"{"access_token":"A2"}"#), every: .milliseconds(4))
+            }
+            let (timeout, answerTimeout) = (Duration.milliseconds(50), Duration.seconds(20))
+            try await withEndpoint(at: server.origin, timeout: timeout, answerTimeout: answerTimeout) { endpoint in
+                let start = ContinuousClock.now
+                guard case .success = await endpoint.redeem() else {
+                    Issue.record("what came late was thrown away")
+                    return
+                }
+                #expect(ContinuousClock.now - start > timeout)
+            }
+            await server.stop()
+        }
+
+        @Test func `callers wait for 15 s at most, and answers are listened for as long as that and 5 min at most`()
+            async throws
+        {
+            let origin = "https://login.acme.example"
+            try await withEndpoint(at: origin, timeout: .seconds(60), answerTimeout: .seconds(900)) { endpoint in
+                #expect(endpoint.timeout == .seconds(15))
+                #expect(endpoint.answerTimeout == .seconds(300))
+            }
+            try await withEndpoint(at: origin, timeout: .seconds(10), answerTimeout: .seconds(1)) { endpoint in
+                #expect(endpoint.answerTimeout == .seconds(10))
             }
         }
     }

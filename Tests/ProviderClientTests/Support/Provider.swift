@@ -23,6 +23,7 @@ func reason(_ code: String) -> VerdictReason { VerdictReason(code) ?? .noKnownRe
 func withEndpoint(
     at origin: String,
     timeout: Duration = .seconds(5),
+    answerTimeout: Duration? = nil,
     trusting authority: String? = nil,
     revocationPath: String? = "/revoke",
     as registered: RegisteredClient = RegisteredClient(client),
@@ -38,6 +39,7 @@ func withEndpoint(
     try await withEndpoint(
         .named(metadata),
         timeout: timeout,
+        answerTimeout: answerTimeout,
         trusting: authority,
         as: registered,
         showing: identity,
@@ -50,6 +52,7 @@ func withEndpoint(
 func withEndpoint(
     _ endpoints: ProviderSettings.Endpoints,
     timeout: Duration = .seconds(5),
+    answerTimeout: Duration? = nil,
     trusting authority: String? = nil,
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
@@ -63,6 +66,7 @@ func withEndpoint(
             endpoints: endpoints,
             client: registered,
             timeout: timeout,
+            answerTimeout: answerTimeout,
             trustRoots: authority,
             identity: identity
         ),

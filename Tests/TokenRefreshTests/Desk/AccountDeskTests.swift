@@ -7,7 +7,6 @@ import TokenStorage
 @Suite struct AccountDeskTests {
     private typealias Desk = AccountDesk<String>
     private let now = Moment.start
-    private var deadline: BootInstant { self.now.boot.advanced(by: .seconds(15)) }
 
     private func entry(_ record: AccountRecord, _ version: UInt64 = 1) -> AccountVault.Entry {
         AccountVault.Entry(record: record, version: Version(version))
@@ -41,7 +40,7 @@ import TokenStorage
             name,
             as: id,
             for: wish,
-            deadline: self.deadline,
+            timeout: .seconds(15),
             unless: obstacle,
             now: self.now.boot.advanced(by: later)
         )
@@ -314,7 +313,7 @@ import TokenStorage
                 "\(id)",
                 as: WaiterID(rawValue: id),
                 for: .pass(refused: nil),
-                deadline: self.deadline,
+                timeout: .seconds(15),
                 now: self.now.boot
             )
             if case .waits(_, let watch) = answer { watches.append(watch) }
@@ -346,7 +345,7 @@ import TokenStorage
             "late",
             as: WaiterID(rawValue: 1),
             for: .pass(refused: nil),
-            deadline: self.now.boot,
+            timeout: .zero,
             now: self.now.boot
         )
         for id in 2...4 {
@@ -354,14 +353,14 @@ import TokenStorage
                 "\(id)",
                 as: WaiterID(rawValue: UInt64(id)),
                 for: .pass(refused: nil),
-                deadline: self.deadline,
+                timeout: .seconds(15),
                 now: self.now.boot
             )
         }
         let due = desk.nextDeadlineOrUnwatched()
         #expect(due == self.now.boot)
 
-        let late = desk.expire(after: .seconds(15), now: self.now.boot)
+        let late = desk.expire(now: self.now.boot)
         let gone = desk.cancel(WaiterID(rawValue: 2))
         let goneTwice = desk.cancel(WaiterID(rawValue: 2))
         let rest = desk.close()

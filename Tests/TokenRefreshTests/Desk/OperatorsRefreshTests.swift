@@ -18,7 +18,7 @@ import TokenStorage
             "operator",
             as: WaiterID(rawValue: 1),
             for: .refresh,
-            deadline: self.deadline,
+            timeout: .seconds(15),
             now: self.now.boot
         )
         return desk
@@ -42,7 +42,7 @@ import TokenStorage
 
     @Test func `a wait that has lasted too long leaves the refresh under way`() {
         var desk = self.desk()
-        let late = desk.expire(after: .seconds(15), now: self.deadline)
+        let late = desk.expire(now: self.deadline)
         #expect(self.error(late.first)?.isUnderWay == true)
         #expect(desk.isFlying)
     }

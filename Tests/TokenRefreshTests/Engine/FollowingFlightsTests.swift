@@ -52,7 +52,7 @@ import TokenStorage
     }
 
     @Test func `a flight behind another's claim does not go to the endpoint of before`() async throws {
-        try await self.house.put(.expired().with { $0.claim = FlightBench.others })
+        try await self.house.put(.expired().with { $0.claim = FlightBench.othersShort })
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
 
@@ -60,7 +60,7 @@ import TokenStorage
 
             #expect(try await self.untilAnswered(waiting) == .error(.refreshFailed))
             #expect(self.before.spent.isEmpty)
-            #expect(try await self.house.record()?.claim == FlightBench.others)
+            #expect(try await self.house.record()?.claim == FlightBench.othersShort)
             self.house.clock.advance(by: .seconds(1))
             #expect(try await self.untilAnswered(replica.ask()).generation == Generation(2))
             #expect(self.before.spent.isEmpty)
@@ -69,7 +69,7 @@ import TokenStorage
     }
 
     @Test func `a flight behind another's claim sends nothing for an account that is taken out`() async throws {
-        try await self.house.put(.expired().with { $0.claim = FlightBench.others })
+        try await self.house.put(.expired().with { $0.claim = FlightBench.othersShort })
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
 

@@ -48,6 +48,7 @@ import TokenStorage
             #expect(await replica.ask(refused: Generation(1)).value == .error(.accountUnreadable))
             #expect(await replica.ask(self.bob).value.generation == Generation(1))
 
+            try await eventually("bob's flight to end") { await replica.engine.status(of: self.bob)?.state == .valid }
             let statuses = await replica.engine.statuses()
             #expect(statuses.map(\.account) == [alice, self.bob])
             #expect(statuses.map(\.state) == [.unreadable, .valid])

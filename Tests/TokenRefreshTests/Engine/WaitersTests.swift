@@ -109,16 +109,16 @@ import TokenStorage
         }
     }
 
-    @Test func `I14_a waiter is told after 15 s, and the flight goes on`() async throws {
+    @Test func `I14_a waiter is told after the provider's timeout, and the flight goes on`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let early = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.clock.advance(by: .seconds(8))
+            self.house.clock.advance(by: .seconds(7))
             let late = replica.ask()
             try await eventually("both to wait") { replica.engine.waiterCount == 2 }
-            self.house.clock.advance(by: .seconds(7))
+            self.house.clock.advance(by: .seconds(1))
 
             let first = await early.value
             #expect(first == .error(.refreshFailed))
@@ -127,6 +127,35 @@ import TokenStorage
             self.provider.release()
             let second = await late.value
             #expect(second.generation == Generation(2))
+        }
+    }
+
+    @Test func `who joins a token request that is under way waits for what is left of the timeout, and for 2 s at least`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            _ = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            // At an age of 3 and of 8 s: until 8 and until 10 s.
+            self.house.clock.advance(by: .seconds(3))
+            let joiner = replica.ask()
+            try await eventually("two to wait") { replica.engine.waiterCount == 2 }
+            self.house.clock.advance(by: .seconds(5))
+            let joined = await joiner.value
+            let last = replica.ask()
+            try await eventually("the last to wait") { replica.engine.waiterCount == 1 }
+            self.house.clock.advance(by: .milliseconds(1_999))
+            #expect(replica.engine.waiterCount == 1)
+            try await self.house.clock.advance(bySleepersWithin: .milliseconds(1), until: "the last to be told") {
+                replica.engine.waiterCount == 0
+            }
+            let told = await last.value
+
+            #expect(joined == .error(.refreshFailed))
+            #expect(told == .error(.refreshFailed))
+            #expect(self.provider.spent == ["rt-0"])
         }
     }
 
@@ -140,13 +169,13 @@ import TokenStorage
             try await eventually("the use") { self.provider.heldCount == 1 }
             first.cancel()
             _ = await first.value
-            self.house.clock.advance(by: .seconds(5))
+            self.house.clock.advance(by: .seconds(7))
             let second = replica.ask()
             try await eventually("it to wait") { replica.engine.waiterCount == 1 }
             // The first one's watch wakes for nobody, and goes on with the second's deadline.
-            try await self.house.clock.advanceToSleeper(within: .seconds(10))
+            try await self.house.clock.advanceToSleeper(within: .seconds(1))
             #expect(replica.engine.waiterCount == 1)
-            try await self.house.clock.advance(bySleepersWithin: .seconds(10), until: "the deadline") {
+            try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "the deadline") {
                 replica.engine.waiterCount == 0
             }
             let told = await second.value

@@ -47,15 +47,18 @@ import TokenStorage
         #expect(claimed?.trouble?.spent == .maybe)
         #expect(bench.spent == ["rt-0"])
         #expect(outcome.result == .failed(.any(.refreshFailed)))
-        #expect(Moment.start.boot.duration(to: bench.now.boot) == .seconds(12))
+        // It is looked at each 250 ms for as long as callers wait, and each 1.5 s afterwards.
+        #expect(Moment.start.boot.duration(to: bench.now.boot) == .milliseconds(12_500))
+        #expect(bench.steps.filter { $0 == "pause" }.count == 32 + 3)
     }
 
     @Test func `a claim that is written anew is not broken`() {
         var bench = FlightBench(.expired().with { $0.claim = FlightBench.others })
         bench.interfere = { bench, step, number in
             guard step == "pause" else { return }
-            if number == 81 { bench.put(.expired().with { $0.claim = FlightBench.others }) }
-            if number == 161 { bench.put(.valid(generation: 2)) }
+            let seconds = Moment.start.boot.duration(to: bench.now.boot).components.seconds
+            if seconds == 11 { bench.put(.expired().with { $0.claim = FlightBench.others }) }
+            if seconds >= 20 { bench.put(.valid(generation: 2)) }
         }
 
         let outcome = bench.fly()

@@ -26,14 +26,16 @@ import TokenRefresh
 
     @Test func `a provider at its bound is passed over until one of its errands ends`() {
         var agenda = Agenda()
-        for _ in 0..<Agenda.mostErrands { agenda.begin(of: acme) }
+        for number in 0..<Agenda.mostErrands { agenda.begin(AccountID("\(number)"), of: acme) }
         agenda.set(self.at(10), for: AccountID("a"), of: acme)
         agenda.set(self.at(20), for: AccountID("b"), of: self.other)
 
         let next = agenda.next
         let first = agenda.takeDue(at: self.at(30))
         let none = agenda.takeDue(at: self.at(30))
-        agenda.end(of: acme)
+        // Of one that has ended, and is said to have ended again.
+        agenda.end(AccountID("0"), of: acme)
+        agenda.end(AccountID("0"), of: acme)
         let second = agenda.takeDue(at: self.at(30))
 
         #expect(next == self.at(20))

@@ -36,6 +36,21 @@ final class FaultyTokenStore: TokenStore {
         self.state.withLock { $0.fault = fault }
     }
 
+    /// All records of accounts as they are now.
+    func copy() async throws -> [RecordKey: StoredRecord] {
+        var records: [RecordKey: StoredRecord] = [:]
+        for key in try await self.store.allKeys(under: .accounts) { records[key] = try await self.store.read(key) }
+        return records
+    }
+
+    /// Puts an older copy in the place of what is there, as from a backup.
+    func putBack(_ records: [RecordKey: StoredRecord]) async throws {
+        for (key, record) in try await self.copy() { try await self.store.remove(key, expecting: record.version) }
+        for (key, record) in records {
+            try await self.store.write(record.value, at: key, as: record.version, expecting: nil)
+        }
+    }
+
     /// Flips a bit of what is read at `key`.
     func spoil(_ key: RecordKey) {
         self.state.withLock { _ = $0.spoiled.insert(key) }

@@ -56,6 +56,8 @@ struct FlightBench {
 
     /// The claim of another replica, standing for 12 s.
     static let others = AccountRecord.Claim(boot: BootID("other"), id: ClaimID("theirs"), standsFor: .seconds(12))
+    /// The same, lapsing while callers still wait.
+    static let othersShort = AccountRecord.Claim(boot: BootID("other"), id: ClaimID("theirs"), standsFor: .seconds(6))
 
     /// Puts a record into the store as another writer does.
     mutating func put(_ record: AccountRecord?) {

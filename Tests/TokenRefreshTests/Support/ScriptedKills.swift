@@ -15,6 +15,7 @@ final class ScriptedKills: KillReader {
         var unrevoked: [AccountID: [ForgottenToken]] = [:]
         var settled: Set<TokenMark> = []
         var storedDead = 0
+        var imports: [AccountID: GrantID] = [:]
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
         var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
     }
@@ -77,8 +78,14 @@ final class ScriptedKills: KillReader {
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError) {
         self.state.withLock { state in
             state.changed.append(account)
+            if let grant { state.imports[account] = grant }
             if grant == nil { state.epochs.raise(.account(account), at: state.epochs.last.next, holds: false) }
         }
+    }
+
+    func lastImport(of account: AccountID) async throws(StoreError) -> GrantID? {
+        _ = try await self.read()
+        return self.state.withLock { $0.imports[account] }
     }
 
     func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {

@@ -26,11 +26,17 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
 
     let binding: EndpointBinding
     let timeout = Duration.seconds(8)
+    let answerTimeout: Duration
     private let state = Mutex(State())
     private let whileConnecting: @Sendable () -> Void
 
     /// - Parameter whileConnecting: called before the refresh token would be sent.
-    init(clientID: String = "my-app", whileConnecting: @escaping @Sendable () -> Void = {}) {
+    init(
+        clientID: String = "my-app",
+        answerTimeout: Duration = .seconds(8),
+        whileConnecting: @escaping @Sendable () -> Void = {}
+    ) {
+        self.answerTimeout = answerTimeout
         self.binding = EndpointBinding(tokenEndpointOrigin: origin, clientID: clientID)
         self.whileConnecting = whileConnecting
     }

@@ -54,6 +54,7 @@ final class SharedTokenEndpoint: Sendable {
 extension SharedTokenEndpoint: TokenEndpoint {
     var binding: EndpointBinding { self.endpoint.binding }
     var timeout: Duration { self.endpoint.timeout }
+    var answerTimeout: Duration { self.endpoint.answerTimeout }
     var proofs: [any TokenEndpoint] { self.endpoint.proofs }
 
     func isClientSecret(_ value: Secret) -> Bool { self.endpoint.isClientSecret(value) }

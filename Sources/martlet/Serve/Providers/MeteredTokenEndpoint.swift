@@ -25,6 +25,7 @@ struct MeteredTokenEndpoint: TokenEndpoint {
     private var endpoint: HTTPTokenEndpoint { self.shared.endpoint }
     var binding: EndpointBinding { self.endpoint.binding }
     var timeout: Duration { self.endpoint.timeout }
+    var answerTimeout: Duration { self.endpoint.answerTimeout }
 
     var proofs: [any TokenEndpoint] {
         self.endpoint.proofOrder.map { proof in

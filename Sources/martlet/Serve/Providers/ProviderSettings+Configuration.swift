@@ -22,6 +22,7 @@ extension ProviderClient.ProviderSettings {
                 client: RegisteredClient(clientID: settings.clientID, proofs: proofs),
                 tokenParameters: tokenParameters,
                 timeout: settings.timeout,
+                answerTimeout: settings.answerTimeout,
                 rules: AnswerRules(defaultLifetime: settings.defaultLifetime),
                 trustRoots: settings.certificateAuthorities,
                 identity: settings.identity.map { TLSIdentity(certificate: $0.certificate, key: $0.key) },

@@ -1,0 +1,142 @@
+internal import Logging
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// A store that has fallen back: it holds less than it has acknowledged, since a backup was put back under the running
+/// gateway, or a failover has lost its last writes.
+///
+/// The refresh token of an older generation was rotated away: spending it would end the grant at the provider. So whoever
+/// knows the newer record puts it back before anything goes by the older one. The others are given time for that: after a
+/// fall was noticed no claim is written for 3 s.
+///
+/// A process that knows nothing of what was lost can't notice.
+extension RefreshEngine {
+    /// How long no claim is written after a fall: the other replicas notice within one poll of the store.
+    private static let restAfterFall = Duration.seconds(3)
+    /// Other replicas repair the same record at the same time.
+    private static let mostRepairs = 8
+
+    /// An account's record as it stands in the store; where the store has lost it, once it was put back.
+    func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {
+        var lastError = StoreError(.unreachable, "the store falls back again and again")
+        for _ in 0..<Self.mostRepairs {
+            let sentAt = self.timepiece.now.boot
+            do throws(StoreError) {
+                let entry = try await self.vault.read(account)
+                guard let fall = self.state.withLock({ $0.desks[account]?.fall(in: entry, readSentAt: sentAt) }) else {
+                    return .success(entry)
+                }
+                self.restAfterFall()
+                guard try await self.isLost(fall.known, in: entry, account) else {
+                    self.yield(to: entry, account)
+                    return .success(entry)
+                }
+                return .success(try await self.putBack(fall.known, over: entry, of: account))
+            } catch {
+                guard error.code == .conflict else { return .failure(error) }
+                lastError = StoreError(.unreachable, error.message)
+            }
+        }
+        return .failure(lastError)
+    }
+
+    /// Whether the known record is to be put back. Where the store has another grant that one counts, unless the kill log,
+    /// which is put back from the copies that replicas keep, says that the known one has replaced it.
+    private func isLost(
+        _ known: AccountVault.Entry,
+        in entry: AccountVault.Entry?,
+        _ account: AccountID
+    ) async throws(StoreError) -> Bool {
+        guard let entry else { return true }
+        if entry.record.grant == known.record.grant { return entry.record.generation < known.record.generation }
+        return try await self.kills.lastImport(of: account) == known.record.grant
+    }
+
+    /// Writes a record whole, with its own stamp and claim, as a version that no process has seen.
+    private func putBack(
+        _ known: AccountVault.Entry,
+        over entry: AccountVault.Entry?,
+        of account: AccountID
+    ) async throws(StoreError) -> AccountVault.Entry {
+        let version = max(known.version, entry?.version ?? known.version).next
+        try await self.vault.write(known.record, for: account, as: version, expecting: entry?.version)
+        let repaired = AccountVault.Entry(record: known.record, version: version)
+        self.take(repaired, of: account, receipt: .stored)
+        self.state.withLock { $0.repairs += 1 }
+        self.logger.error(
+            "the store had lost an account's record, and has it again: it was put back, or loses what it acknowledges",
+            metadata: [
+                LogField.account: "\(account)",
+                LogField.generation: .stringConvertible(known.record.generation.rawValue),
+                LogField.foundGeneration: .stringConvertible(entry?.record.generation.rawValue ?? 0),
+            ]
+        )
+        return repaired
+    }
+
+    /// Goes by what the store has, although this process knows of a later version.
+    private func yield(to entry: AccountVault.Entry?, _ account: AccountID) {
+        let now = self.timepiece.now
+        self.serve(account) { $0.fallBack(to: entry, now: now) }
+        self.logger.warning(
+            "the store has an older record of an account than this process, and it counts",
+            metadata: [LogField.account: "\(account)"]
+        )
+    }
+
+    /// Holds up claims for a while, and has all accounts looked at that this process knows.
+    private func restAfterFall() {
+        let now = self.timepiece.now.boot
+        let isFirst = self.state.withLock { state in
+            defer { state.claimsRestUntil = now.advanced(by: Self.restAfterFall) }
+            return state.claimsRestUntil <= now
+        }
+        if isFirst { self.newJobs.yield(.lookAtAll) }
+    }
+
+    /// Reads each record that this process knows.
+    func lookAtAll() async {
+        let known = self.state.withLock { $0.desks.values.filter { $0.sight != nil }.map(\.account) }
+        await withTaskGroup { readers in
+            var rest = known.makeIterator()
+            for account in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
+                readers.addTask { await self.look(at: account) }
+            }
+            while await readers.next() != nil, !Task.isCancelled {
+                if let account = rest.next() { readers.addTask { await self.look(at: account) } }
+            }
+        }
+    }
+
+    /// Waits until claims may be written, or the process stops.
+    func waitOutFall() async {
+        while true {
+            let now = self.timepiece.now.boot
+            let until = self.state.withLock { $0.stopping == .no ? $0.claimsRestUntil : .distantPast }
+            guard now < until else { return }
+            await self.timepiece.rest(until: until)
+        }
+    }
+}
+
+extension AccountDesk {
+    /// A record that is older than the known one.
+    struct Fall {
+        let known: AccountVault.Entry
+    }
+
+    /// What a read tells of the store's having fallen back; `nil` where it has not, or the read may have been overtaken.
+    ///
+    /// Within a grant generations only grow, and versions do for ever.
+    ///
+    /// - Parameter sentAt: when the read was sent: what was acknowledged before that, it must show.
+    func fall(in entry: AccountVault.Entry?, readSentAt sentAt: BootInstant) -> Fall? {
+        guard let sight, let known = sight.entry, sight.readAt < sentAt, known.version != self.unstoredVersion else {
+            return nil
+        }
+        guard let entry else { return Fall(known: known) }
+        let isOlder = entry.record.grant == known.record.grant && entry.record.generation < known.record.generation
+        return isOlder || entry.version < known.version ? Fall(known: known) : nil
+    }
+}

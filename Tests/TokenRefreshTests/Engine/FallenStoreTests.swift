@@ -1,0 +1,179 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A store that holds less than it has acknowledged: a backup was put back under the running gateway.
+@Suite struct FallenStoreTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let bob = AccountID("bob")
+
+    /// Refreshes once, so that the store is at generation 2, and lets a moment pass.
+    private func refresh(_ replica: Replica) async throws {
+        let answer = await replica.ask().value
+        #expect(answer.generation == Generation(2))
+        self.house.clock.advance(by: .milliseconds(1))
+    }
+
+    @Test func `a generation that was lost is put back whole, as a version that nobody has seen`() async throws {
+        try await self.house.put(.expired())
+        let backup = try await self.house.store.copy()
+        try await self.house.withReplica(self.provider) { replica in
+            try await self.refresh(replica)
+            let lost = try await self.house.vault.read(alice)
+
+            try await self.house.store.putBack(backup)
+            await replica.engine.reread(alice)
+
+            let found = try await self.house.vault.read(alice)
+            #expect(found?.record == lost?.record)
+            #expect(try #require(found?.version) > #require(lost?.version))
+            #expect(replica.engine.repairCount == 1)
+        }
+    }
+
+    @Test func `a refresh token that was rotated away is not sent again`() async throws {
+        try await self.house.put(.expired())
+        let backup = try await self.house.store.copy()
+        self.provider.issue(lifetime: .seconds(10))
+        try await self.house.withReplica(self.provider) { replica in
+            try await self.refresh(replica)
+            try await self.house.store.putBack(backup)
+            self.house.clock.advance(by: .seconds(10))
+
+            let asked = replica.ask()
+            try await self.house.clock.advance(bySleepersWithin: .seconds(3), until: "the refresh") {
+                self.provider.spent.count == 2
+            }
+            let answer = await asked.value
+
+            #expect(answer.generation == Generation(3))
+            #expect(self.provider.spent == ["rt-0", "rt-1"])
+        }
+    }
+
+    @Test func `after a fall no account is claimed for 3 s, in which all that are known are looked at`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.put(.expired(), for: self.bob)
+        let backup = try await self.house.store.copy()
+        let bobs = ScriptedTokenEndpoint()
+        let plans = [
+            AccountPlan(account: alice, provider: acme, endpoint: self.provider),
+            AccountPlan(account: self.bob, provider: acme, endpoint: bobs),
+        ]
+        bobs.issue(lifetime: .seconds(10))
+        try await self.house.withReplica(plans, of: [self.provider, bobs]) { replica in
+            try await self.refresh(replica)
+            _ = await replica.ask(self.bob).value
+            let lost = try await self.house.record(of: self.bob)
+            self.house.clock.advance(by: .seconds(10))
+            try await self.house.store.putBack(backup)
+            let begin = self.house.clock.now
+
+            await replica.engine.reread(alice)
+            try await eventually("bob's to be put back") { try await self.house.record(of: self.bob) == lost }
+            let asked = replica.ask(self.bob)
+            try await self.house.clock.advance(bySleepersWithin: .seconds(3), until: "the refresh") {
+                bobs.spent.count == 2
+            }
+            _ = await asked.value
+
+            #expect(begin.duration(to: self.house.clock.now) >= .seconds(3))
+            #expect(bobs.spent == ["rt-0", "rt-1"])
+            #expect(replica.engine.repairCount == 2)
+        }
+    }
+
+    @Test func `a flight whose claim was lost commits over what is there`() async throws {
+        try await self.house.put(.expired())
+        let backup = try await self.house.store.copy()
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let asked = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            self.house.clock.advance(by: .milliseconds(1))
+            try await self.house.store.putBack(backup)
+            self.provider.release()
+
+            let answer = await asked.value
+
+            #expect(answer.generation == Generation(2))
+            #expect(try await self.house.record()?.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `of an equal generation the store's record counts`() async throws {
+        try await self.house.put(.valid())
+        let backup = try await self.house.store.copy()
+        try await self.house.put(.valid().with { $0.trouble = .sample(reason: "not_sent.connect_failed") })
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.ask().value
+            self.house.clock.advance(by: .milliseconds(1))
+            try await self.house.store.putBack(backup)
+
+            await replica.engine.reread(alice)
+            let status = await replica.engine.status(of: alice)
+
+            #expect(try await self.house.record() == .valid())
+            #expect(status?.lastError == nil)
+            #expect(replica.engine.repairCount == 0)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `another grant counts, unless the kill log says that the known one has replaced it`(isTold: Bool) async throws {
+        let replaced = AccountRecord.valid(grant: GrantID("before"))
+        try await self.house.put(replaced)
+        let backup = try await self.house.store.copy()
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.ask().value
+            self.house.clock.advance(by: .milliseconds(1))
+            if isTold { try await self.house.kills.changed(alice, grant: GrantID("g")) }
+            try await self.house.store.putBack(backup)
+
+            await replica.engine.reread(alice)
+
+            #expect(try await self.house.record() == (isTold ? .valid() : replaced))
+        }
+    }
+
+    @Test func `a record that is gone is put back`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.ask().value
+            self.house.clock.advance(by: .milliseconds(1))
+            try await self.house.store.putBack([:])
+
+            let answer = await replica.engine.status(of: alice)
+
+            #expect(answer?.state == .valid)
+            #expect(try await self.house.record() == .valid())
+        }
+    }
+
+    @Test func `what only the journal has is not taken for a loss`() async throws {
+        var house = self.house
+        house.journal = ListedJournal()
+        try await house.put(.expired())
+        self.provider.hold()
+        try await house.withReplica(self.provider) { replica in
+            let asked = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            house.store.become(.full)
+            self.provider.release()
+            let answer = await asked.value
+            house.clock.advance(by: .milliseconds(1))
+
+            await replica.engine.reread(alice)
+
+            #expect(answer.generation == Generation(2))
+            #expect(replica.engine.repairCount == 0)
+            house.store.become(.none)
+        }
+    }
+}

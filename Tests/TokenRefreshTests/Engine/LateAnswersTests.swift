@@ -1,0 +1,116 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// A provider that rotates the refresh token at once and answers long after callers have given up.
+@Suite struct LateAnswersTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint(answerTimeout: .seconds(60))
+
+    @Test func `callers are answered at the timeout, and an answer that comes after 55 s is kept`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let early = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            self.house.clock.advance(by: .seconds(8))
+            let told = await early.value
+            self.house.clock.advance(by: .seconds(47))
+
+            self.provider.release()
+            try await eventually("the commit") { try await self.house.record()?.generation == Generation(2) }
+            let served = await replica.ask().value
+
+            #expect(told == .error(.refreshFailed))
+            #expect(served.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `another replica sends the same refresh token only when the claim has stood for its whole time`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { first in
+            _ = first.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            let claim = try await self.house.record()?.claim
+            #expect(claim?.standsFor == .seconds(64))
+            try await self.house.withReplica(self.provider) { second in
+                let begin = self.house.clock.now
+                let other = second.ask()
+                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "it to be told") {
+                    second.engine.waiterCount == 0 && begin.duration(to: self.house.clock.now) >= .seconds(8)
+                }
+                let told = await other.value
+                #expect(told == .error(.refreshFailed))
+                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "a minute to pass") {
+                    begin.duration(to: self.house.clock.now) >= .seconds(60)
+                }
+                #expect(self.provider.spent == ["rt-0"])
+                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "the claim to be broken") {
+                    self.provider.spent.count == 2
+                }
+                #expect(begin.duration(to: self.house.clock.now) >= .seconds(64))
+            }
+        }
+    }
+
+    @Test func `an errand that waits for an answer longer than callers do keeps no other from beginning`() async throws {
+        let accounts = (0..<Agenda.mostErrands + 1).map { AccountID("account-\($0)") }
+        for account in accounts {
+            try await self.house.put(.valid().with { $0.tokens?.lifetime = .zero }, for: account)
+        }
+        self.provider.hold()
+        let timing = RefreshTiming(keepAlive: .seconds(60))
+        try await self.house.withReplica(self.provider, accounts: accounts, timing: timing) { _ in
+            try await self.house.clock.advance(bySleepersWithin: .seconds(60), until: "as many as may be at once") {
+                self.provider.heldCount == Agenda.mostErrands
+            }
+            try await self.house.clock.advance(bySleepersWithin: .seconds(8), until: "one more") {
+                self.provider.heldCount == Agenda.mostErrands + 1
+            }
+        }
+    }
+
+    @Test func `a stop waits for the answer to what was sent, and keeps it`() async throws {
+        try await self.house.put(.expired())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            let early = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            self.house.clock.advance(by: .seconds(8))
+            _ = await early.value
+            replica.engine.stop()
+            self.house.clock.advance(by: .seconds(40))
+
+            self.provider.release()
+            await replica.running.value
+
+            #expect(try await self.house.record()?.generation == Generation(2))
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `a process that stops does not send a refresh token a second time`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.ambiguous(.timedOut))
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            _ = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            replica.engine.stop()
+            self.provider.release()
+            await replica.running.value
+
+            let record = try await self.house.record()
+            #expect(self.provider.spent == ["rt-0"])
+            #expect(record?.claim == nil)
+            #expect(record?.trouble?.spent == .maybe)
+        }
+    }
+}
