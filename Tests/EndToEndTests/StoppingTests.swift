@@ -38,7 +38,7 @@ import Testing
         #expect(gone.errors.contains(#""message":"stopping, waiting up to 30 s for 1 request""#))
     }
 
-    @Test func `a provider that rotates at once and answers late loses no grant to a gateway that stops`() async throws {
+    @Test func `a gateway that stops waits for a provider that rotates at once and answers late`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let first = try await Gateway(mock, settings: "timeout: 300ms", in: directory)

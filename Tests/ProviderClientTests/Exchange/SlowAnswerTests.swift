@@ -92,8 +92,7 @@ extension LoopbackTests {
             try await loops.shutdownGracefully()
         }
 
-        @Test func `an answer that comes after the timeout of callers and before the answer timeout counts`() async throws
-        {
+        @Test func `an answer counts that comes after the timeout and before the answer timeout`() async throws {
             let server = try await ScriptedServer { _ in
                 .slow("", rest: http("200 OK", #"{"access_token":"A2"}"#), every: .milliseconds(4))
             }

@@ -125,7 +125,8 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `another grant counts, unless the kill log says that the known one has replaced it`(isTold: Bool) async throws {
+    func `another grant counts, unless the kill log says that the known one has replaced it`(isTold: Bool) async throws
+    {
         let replaced = AccountRecord.valid(grant: GrantID("before"))
         try await self.house.put(replaced)
         let backup = try await self.house.store.copy()

@@ -60,7 +60,8 @@ import TokenStorage
         }
     }
 
-    @Test func `an errand that waits for an answer longer than callers do keeps no other from beginning`() async throws {
+    @Test func `an errand that waits for an answer longer than callers do keeps no other from beginning`() async throws
+    {
         let accounts = (0..<Agenda.mostErrands + 1).map { AccountID("account-\($0)") }
         for account in accounts {
             try await self.house.put(.valid().with { $0.tokens?.lifetime = .zero }, for: account)

@@ -130,7 +130,7 @@ import TokenStorage
         }
     }
 
-    @Test func `who joins a token request that is under way waits for what is left of the timeout, and for 2 s at least`()
+    @Test func `who joins a token request waits for what is left of the timeout, and for 2 s at least`()
         async throws
     {
         try await self.house.put(.expired())
