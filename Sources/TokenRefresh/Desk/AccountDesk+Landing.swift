@@ -110,6 +110,8 @@ extension AccountDesk {
             self.retry = .no
         }
         let known = self.sight
+        // Tokens that were put in place of others have no refreshes behind them.
+        if let mark = known?.mark, mark.grant != sight.mark?.grant { self.limit = RefreshLimit() }
         self.sight = sight
         self.unstoredVersion = nil
         // A flight that was under way when the backoff was ended has its own copy of before.

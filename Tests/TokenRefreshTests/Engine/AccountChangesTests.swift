@@ -292,20 +292,6 @@ import TokenStorage
         #expect(crowded?.refreshError == .overloaded)
     }
 
-    @Test func `a refresh that is one too many says that it was held back here`() async throws {
-        try await self.house.put(.valid())
-        try await self.house.withReplica(self.provider) { replica in
-            for _ in 0..<5 { #expect(await replica.engine.refreshNow(alice)?.lastError == nil) }
-            let spent = self.provider.spent
-            let held = await replica.engine.refreshNow(alice)
-            #expect(held?.state == .valid)
-            #expect(held?.lastError == "refresh_limit")
-            // It is over in seconds, and the next one is as good as any.
-            #expect(held?.trouble == nil)
-            #expect(self.provider.spent == spent)
-        }
-    }
-
     @Test(arguments: [
         (AccountRecord?.none, AccountStatus.State.empty),
         (AccountRecord.valid().with { $0.tokens = nil }, .empty),

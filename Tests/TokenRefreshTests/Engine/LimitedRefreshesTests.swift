@@ -1,0 +1,43 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// An account that is refreshed as often as it may be.
+@Suite struct LimitedRefreshesTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+
+    @Test func `a refresh that is one too many says that it was held back here`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            for _ in 0..<5 { #expect(await replica.engine.refreshNow(alice)?.lastError == nil) }
+            let spent = self.provider.spent
+            let held = await replica.engine.refreshNow(alice)
+            #expect(held?.state == .valid)
+            #expect(held?.lastError == "refresh_limit")
+            // It is over in seconds, and the next one is as good as any.
+            #expect(held?.trouble == nil)
+            #expect(self.provider.spent == spent)
+        }
+    }
+
+    @Test func `an import lifts the refresh limit, since its grant was not refreshed yet`() async throws {
+        // Given an account that was refreshed as often as it may be
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            for _ in 0..<5 { _ = await replica.engine.refreshNow(alice) }
+            #expect(await replica.engine.refreshNow(alice)?.lastError == "refresh_limit")
+
+            // When tokens are imported
+            try await replica.engine.importTokens(Secret("rt-5"), for: alice)
+
+            // Then they are refreshed at first use, and as often as any
+            let answer = await replica.ask().value
+            #expect(answer.generation == Generation(1))
+            for _ in 0..<4 { #expect(await replica.engine.refreshNow(alice)?.lastError == nil) }
+            #expect(await replica.engine.refreshNow(alice)?.lastError == "refresh_limit")
+        }
+    }
+}
