@@ -94,6 +94,18 @@ extension KeyDigest {
         #expect(try self.caller("Authorization: Bearer \(Self.key)", &unverified) == "reports")
     }
 
+    @Test(arguments: ["Martlet-Key: ", "Authorization: Bearer "])
+    func `I15_ a shorter or longer key than the one a connection remembers is unknown`(field: String) throws {
+        // Given a connection on which a key was good
+        var unverified = UnverifiedCaller(isOnUnixSocket: false)
+        #expect(try self.caller(field + Self.key, &unverified) == "reports")
+        // When keys with the same beginning come, or its beginning alone
+        let others = ["", "m", "\(Self.key.dropLast())", "\(Self.key)x", Self.key + Self.key]
+        for other in others { #expect(try self.caller(field + other, &unverified) == nil, "\(other.count) bytes") }
+        // Then none of them is taken for it, and the key itself stays good
+        #expect(try self.caller(field + Self.key, &unverified) == "reports")
+    }
+
     @Test func `what was proven to one table is nothing to the next`() throws {
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         let key = "Authorization: Bearer \(Self.key)"
