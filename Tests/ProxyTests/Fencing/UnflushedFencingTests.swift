@@ -51,19 +51,25 @@ import TokenModel
 
     /// Longer than what the kernel takes for an upstream that does not read.
     private static let longField = String(repeating: "f", count: 2 << 20)
+    private static let longRequest = "GET /acme/ HTTP/1.1\r\nHost: a\r\nLong: \(longField)\r\n\r\n"
+
+    /// An upstream whose kernel takes little at once, and a gateway that takes such a head.
+    private func narrow(_ speaksTLS: Bool) throws -> Rig.Setup {
+        var setup = try self.setup(speaksTLS)
+        setup.isNarrow = true
+        setup.limits = { $0.headLimits = HeadLimits(head: 4 << 20, field: 4 << 20, fields: 100, target: 8 << 10) }
+        return setup
+    }
 
     @Test(arguments: KillStreams.allCases, [false, true])
     func `I3_ a head that the kernel has only in part goes no further`(
         streams: KillStreams,
         speaksTLS: Bool
     ) async throws {
-        var setup = try self.setup(speaksTLS)
-        setup.isNarrow = true
-        setup.limits = { $0.headLimits = HeadLimits(head: 4 << 20, field: 4 << 20, fields: 100, target: 8 << 10) }
-        try await withRig(setup) { rig in
+        try await withRig(self.narrow(speaksTLS)) { rig in
             // Given a head of which the upstream takes the first bytes
             let caller = try await rig.caller()
-            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nLong: \(Self.longField)\r\n\r\n")
+            try await caller.send(Self.longRequest)
             let upstream = try await rig.upstream.accept()
             #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
 
@@ -75,6 +81,31 @@ import TokenModel
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(body.contains("urn:martlet:error:killed"))
+            let (rest, ending) = try await upstream.rest()
+            #expect(rest.readableBytes < Self.longField.utf8.count)
+            #expect(ending == .reset)
+        }
+    }
+
+    @Test(arguments: KillStreams.allCases, [false, true])
+    func `I3_ what a request that was answered early has left unsent does not leave an idle connection`(
+        streams: KillStreams,
+        speaksTLS: Bool
+    ) async throws {
+        try await withRig(self.narrow(speaksTLS)) { rig in
+            // Given an upstream that answers a request whole when it has the first bytes of it
+            let caller = try await rig.caller()
+            try await caller.send(Self.longRequest)
+            let upstream = try await rig.upstream.accept()
+            #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await caller.answer().body == "ok")
+
+            // When the kill comes, while the rest of the head waits on the connection
+            let fenced = await rig.server.fence(.kill(streams: streams))
+
+            // Then nothing is under way any more, and the rest stays here
+            #expect(fenced == FencedExchanges())
             let (rest, ending) = try await upstream.rest()
             #expect(rest.readableBytes < Self.longField.utf8.count)
             #expect(ending == .reset)
