@@ -27,6 +27,13 @@ final class Peer: Sendable {
         )
     }
 
+    /// Of a connection over TCP: this end's, and the other's.
+    var ports: (own: Int, other: Int)? {
+        self.channel.localAddress?.port.flatMap { own in
+            self.channel.remoteAddress?.port.map { other in (own, other) }
+        }
+    }
+
     /// Over a Unix socket.
     static func connect(toSocket path: String) async throws -> Peer {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)

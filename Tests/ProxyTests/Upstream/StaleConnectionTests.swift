@@ -124,6 +124,30 @@ import TokenModel
         }
     }
 
+    @Test func `I10_I11_ a replay that found its connection stale stays the only replay`() async throws {
+        let dead = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n"
+        try await withRig { rig in
+            // Given a request that was sent again after a 401, and once more since its connection was stale
+            let (caller, first) = try await rig.begun()
+            try await first.send(dead)
+            let question = try await rig.passes.questions.next("question")
+            rig.install(.sample(2))
+            question.answer(.success(.sample(2)))
+            _ = try await first.head()
+            first.close()
+            let second = try await rig.upstream.accept()
+            _ = try await second.head()
+            // When the next answer is a 401 too
+            try await second.send(dead)
+            // Then the caller gets it
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 401)
+            #expect(answer.head["Martlet-Replayed"] == "1")
+            #expect(rig.passes.questions.total == 1)
+            #expect(rig.upstream.connections == 2)
+        }
+    }
+
     /// What an upstream does to its end of a connection while the gateway's loop stands still.
     enum Mischief: String, CaseIterable, Sendable { case ends, resets, speaks }
 
@@ -143,6 +167,7 @@ import TokenModel
             let loop = try await rig.stall { try await other.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
             defer { loop.goOn() }
             // and a request comes, and behind it the other's end
+            let gatewaysEnd = try #require(OtherEnd(of: idle))
             let body = method == "POST" ? "hello".framed(false) : "\r\n"
             try await caller.send("\(method) /acme/late HTTP/1.1\r\nHost: a\r\n\(body)")
             switch mischief {
@@ -150,6 +175,8 @@ import TokenModel
             case .resets: try await idle.reset()
             case .speaks: try await idle.send("HTTP/1.1 408 Too Late\r\nContent-Length: 0\r\n\r\n")
             }
+            // A kernel that is busy delivers it later.
+            try await eventually("the gateway's end to have it") { gatewaysEnd.isReadable }
             loop.goOn()
             // Then the request goes by a new one
             _ = try await taken.head()

@@ -1,0 +1,39 @@
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// The gateway's socket of a connection to a test's peer. The gateway runs in this process, so the kernel can be asked
+/// what it has for it, also while the gateway's loop stands still: as long as that keeps it open.
+struct OtherEnd {
+    private let socket: CInt
+
+    /// - Returns: `nil` where this process has no such socket.
+    init?(of peer: Peer) {
+        guard let ports = peer.ports else { return nil }
+        // The kernel gives out the lowest numbers first.
+        let socket = (0..<65_536 as Range<CInt>).first { number in
+            unsafe (Self.port(number, getsockname) == ports.other && Self.port(number, getpeername) == ports.own)
+        }
+        guard let socket else { return nil }
+        self.socket = socket
+    }
+
+    /// Bytes, an end or a reset are there to be read. They stay there.
+    var isReadable: Bool {
+        var asked = pollfd(fd: self.socket, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&asked, 1, 0) > 0
+    }
+
+    private typealias Naming = (CInt, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+
+    /// - Returns: `nil` for what is no socket of IPv4.
+    private static func port(_ socket: CInt, _ naming: Naming) -> Int? {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = unsafe withUnsafeMutablePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe naming(socket, $0, &length) }
+        }
+        guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+}
