@@ -26,16 +26,9 @@ HOLDS, CLAIM, RECOVERY = (3, 13, 30), 6, 20
 async def run(run):
     require_failpoints(run.options.program)
     holds = [one for one in HOLDS if one <= max(HOLDS[0], run.options.minutes * 6)]
-    # Side by side, each with processes, a store and a provider of its own.
     parts = [(0, STEPS), (60, STEPS), (60, TROUBLED)]
     plans = [(grace, plan(run.random, steps, holds)) for grace, steps in parts]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for grace, tries in plans:
-                group.create_task(part(run, grace, tries))
-    except ExceptionGroup as failures:
-        # One says why; the others were cancelled for it.
-        raise failures.exceptions[0] from None
+    await run.side_by_side(part(run, grace, tries) for grace, tries in plans)
 
 
 def require_failpoints(program):

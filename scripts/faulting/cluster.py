@@ -1,27 +1,31 @@
 """Several gateways that share one `state_dir` and one SQLite file, in front of one provider."""
 
 import asyncio
+import hashlib
 import json
 
 from faulting.gateway import Gateway
 from harness.processes import Failed, ask
 
-# What a default would hold back, if this martlet knows the key.
-OPTIONAL = ["refresh_rate: { per_second: 2000, burst: 2000 }"]
+# What a default would hold back.
+EXTRAS = ["refresh_rate: { per_second: 2000, burst: 2000 }"]
+# A caller that may use all accounts, where requests name them by a header.
+CALLER_KEY = "the-callers-key-of-this-case"
 DEAD = "a grant is dead: somebody must sign in again or import tokens"
 REFRESHED = "an account was refreshed"
 
 
 class Cluster:
-    """`accounts` is how many; they are called a0, a1, … and each has a route of its name. `sockets` is the port of a WebSocket
-    server, which has routes of its own."""
+    """`accounts` is how many; they are called a0, a1, … and each has a route of its name; or all have one, and requests name the
+    account `by_header`. `sockets` is the port of a WebSocket server, which has routes of its own."""
 
-    def __init__(self, run, work, provider, accounts, count, timeout, direct, sockets):
+    def __init__(self, run, work, provider, accounts, count, timeout, answer_timeout, direct, sockets, by_header):
         self.run, self.work, self.provider, self.history = run, work, provider, run.history
         self.program, self.timeout = run.options.program, timeout
         self.accounts = [f"a{number}" for number in range(accounts)]
         self.token_port = provider.api if direct else provider.recorder.port
-        self.extras, self.processes, self.sockets = OPTIONAL, [], sockets
+        self.extras = EXTRAS + ([f"answer_timeout: {answer_timeout}"] if answer_timeout else [])
+        self.processes, self.sockets, self.by_header = [], sockets, by_header
         self.gateways = [Gateway(chr(ord("a") + number), self) for number in range(count)]
         # Bodies of Martlet's own answers.
         self.answers = []
@@ -34,15 +38,24 @@ class Cluster:
     def admin_token(self):
         return (self.state / "admin.token").read_text().split()[0]
 
+    def request_for(self, account):
+        """The path of a request that the API answers 200, and its fields."""
+        if self.by_header:
+            return "/any/status/200", {"Martlet-Key": CALLER_KEY, "Martlet-Account": account}
+        return f"/{account}/status/200", {}
+
     def configuration(self, gateway):
         accounts = "\n".join(f"  {name}: {{ provider: mock }}" for name in self.accounts)
+        places = [("any", "{ from_header: Martlet-Account }")] if self.by_header else [(name, name) for name in self.accounts]
         routes = "\n".join(
-            f"  - {{ name: {name}, match: {{ path: /{name}/ }}, upstream: \"http://127.0.0.1:{self.provider.api}/api/\", account: {name} }}"
-            for name in self.accounts)
+            f"  - {{ name: {name}, match: {{ path: /{name}/ }}, upstream: \"http://127.0.0.1:{self.provider.api}/api/\", account: {account} }}"
+            for name, account in places)
         if self.sockets:
             routes += "".join(
                 f"\n  - {{ name: {name}-sockets, match: {{ path: /sockets/{name}/ }}, upstream: \"http://127.0.0.1:{self.sockets}/\", account: {name} }}"
                 for name in self.accounts)
+        if self.by_header:
+            routes += f"\ncallers: [{{ name: all, key_sha256: {hashlib.sha256(CALLER_KEY.encode()).hexdigest()} }}]"
         extras = "\n".join(f"    {extra}" for extra in self.extras)
         return f"""
 listeners: [{{ address: 127.0.0.1:{gateway.port} }}]
@@ -70,13 +83,9 @@ routes:
         secret = self.work / "client-secret"
         secret.write_text("mock-secret")
         secret.chmod(0o600)
-        for extras in (OPTIONAL, []):
-            self.extras = extras
-            (self.work / "check.yaml").write_text(self.configuration(self.gateways[0]))
-            check = await asyncio.to_thread(ask, [self.program, "check", "--config", self.work / "check.yaml"])
-            if check.returncode == 0:
-                break
-        else:
+        (self.work / "check.yaml").write_text(self.configuration(self.gateways[0]))
+        check = await asyncio.to_thread(ask, [self.program, "check", "--config", self.work / "check.yaml"])
+        if check.returncode != 0:
             raise Failed(f"martlet refuses the configuration: {check.stderr.strip()[:500]}")
         # The first makes what the others share.
         await self.gateways[0].start()

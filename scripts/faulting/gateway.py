@@ -19,7 +19,7 @@ class Gateway:
         self.name, self.cluster = name, cluster
         self.port, self.admin = free_port(), free_port()
         self.boots, self.process = 0, None
-        # When each boot was killed; and [from, until] of each stop.
+        # When each boot was killed, or asked to end; and [from, until] of each stop.
         self.kills, self.stops = {}, []
         # The return codes of boots that ended otherwise.
         self.ends = {}
@@ -70,6 +70,26 @@ class Gateway:
         self.process.process.stdout.close()
         if code != -signal.SIGKILL:
             self.has_ended(code)
+
+    def ask_to_end(self):
+        """SIGTERM: from now on it serves nobody new, and is down."""
+        self.look()
+        if self.boot not in self.ends:
+            self.kills[self.boot] = time.monotonic()
+            self.cluster.history.note(f"{self.boot} is asked to end")
+            self.process.process.terminate()
+
+    async def end_code(self, limit):
+        """The return code of a process that was asked to end, and how long it took; None where it goes on for longer than `limit`."""
+        begun = time.monotonic()
+        try:
+            code = await asyncio.to_thread(self.process.process.wait, limit)
+        except subprocess.TimeoutExpired:
+            code = None
+        else:
+            self.process.process.stdout.close()
+        self.cluster.history.note(f"{self.boot} has ended with return code {code}")
+        return code, time.monotonic() - begun
 
     def has_killed_itself(self):
         """Whether it has ended by SIGKILL, as it was told to when it was started; one that ended otherwise is noted."""

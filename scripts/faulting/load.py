@@ -11,6 +11,8 @@ from harness.client import BrokenAnswer, Caller
 LIMIT = 25
 # So long may a request that a stopped process held wait for a token once that goes on, and be answered.
 AFTER_STOP = 16
+# Answers that say when to come again.
+TEMPORARY = ("refresh_failed", "provider_config", "store_lost")
 # Failures that are told one by one.
 NOTED = 60
 
@@ -25,8 +27,9 @@ class Load:
         self.outcomes, self.failures = collections.Counter(), []
         # How many had no answer, although nothing was done to the process.
         self.unanswered = 0
-        # When each account was last answered 200, and the longest that a 200 took.
-        self.served, self.slowest = {}, 0
+        # When each account was first and last answered 200, and the longest that a 200 took, and any answer.
+        self.first_served, self.served, self.slowest, self.longest = {}, {}, 0, 0
+        self.longest_of = None
         self.ending, self.tasks = asyncio.Event(), []
 
     def begin(self):
@@ -37,6 +40,8 @@ class Load:
     async def end(self):
         self.ending.set()
         await asyncio.gather(*self.tasks)
+        if self.longest_of:
+            self.cluster.history.note(f"the slowest answer, after {self.longest:.3f} s: {self.longest_of}")
 
     async def work(self, gateway, number, place):
         caller, boot, turn = Caller(gateway.port), gateway.boot, number
@@ -76,7 +81,7 @@ class Load:
     async def request(self, caller, gateway, account):
         began = time.monotonic()
         try:
-            status, fields, body = await asyncio.wait_for(caller.fetch("GET", f"/{account}/status/200"), LIMIT)
+            status, fields, body = await asyncio.wait_for(caller.fetch("GET", *self.cluster.request_for(account)), LIMIT)
         except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer) as error:
             caller.close()
             if not self.was_disturbed(gateway, began):
@@ -85,17 +90,23 @@ class Load:
             else:
                 self.outcomes["with a process that was killed or stopped"] += 1
             return
+        now = time.monotonic()
+        if not self.was_disturbed(gateway, began):
+            if now - began > self.longest:
+                self.longest, self.longest_of = now - began, f"{account} at {gateway.boot}, answered {status}, asked at {began - self.cluster.history.began:.3f} s"
+            if status == 200:
+                self.slowest = max(self.slowest, now - began)
         if status == 200:
             self.outcomes[200] += 1
-            self.served[account] = time.monotonic()
-            if not self.was_disturbed(gateway, began):
-                self.slowest = max(self.slowest, time.monotonic() - began)
+            self.first_served.setdefault(account, now)
+            self.served[account] = now
             return
         if fields.get("content-type") == "application/problem+json":
             self.cluster.answers.append(body)
             problem = json.loads(body)
-            what = f"{status} {problem['type'].rpartition(':')[2]}"
-            if status == 503 and "refresh_failed" in what and "retry-after" not in fields:
+            code = problem["type"].rpartition(":")[2]
+            what = f"{status} {code}"
+            if code in TEMPORARY and "retry-after" not in fields:
                 what += " without Retry-After"
         else:
             what, problem = str(status), {}
@@ -132,7 +143,7 @@ async def unserved(cluster, accounts, limit):
             caller = Caller(gateway.port)
             try:
                 with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, BrokenAnswer):
-                    if await asyncio.wait_for(caller.get(f"/{account}/status/200"), left) == 200:
+                    if (await asyncio.wait_for(caller.fetch("GET", *cluster.request_for(account)), left))[0] == 200:
                         return True
             finally:
                 caller.close()

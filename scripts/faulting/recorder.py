@@ -1,5 +1,5 @@
 """Stands between the gateways and the provider's token endpoint, and keeps what went through: who spent which refresh
-token when, and what came back. It can be away, as a provider is, and fail one account; it changes nothing else."""
+token when, and what came back. It can be away, as a provider is, answer late, and fail one account; it changes nothing else."""
 
 import asyncio
 import contextlib
@@ -20,9 +20,13 @@ RESET_SECONDS = 0.05
 # What one account's requests can meet: the provider has spent the refresh token and its answer goes to nobody; or an answer
 # that is not the provider's, which hears nothing of it.
 LOST = "lost"
-BROKEN = "answered 500"
+BROKEN, PAGE = "answered 500", "answered 404 with a page"
+HTML = b"<!DOCTYPE html><html><head><title>404 Not Found</title></head><body><h1>Not Found</h1></body></html>"
 # As `ask` has it: a status with its head, and a body.
-BROKEN_ANSWER = (500, b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), b""
+ANSWERS = {
+    BROKEN: ((500, b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), b""),
+    PAGE: ((404, b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(HTML)), HTML),
+}
 
 
 def short(token):
@@ -44,6 +48,8 @@ class Use:
     answered: float | None = None
     # When there was nothing more to come, also where the gateway would not wait for it; None while it is under way.
     ended: float | None = None
+    # Whether the gateway hung up before its answer came.
+    is_given_up: bool = False
 
     @property
     def process(self):
@@ -58,6 +64,8 @@ class Recorder:
         self.uses = []
         # What the next requests of an account meet.
         self.strikes = {}
+        # How many seconds the answer to a use is kept back, after the provider has given it.
+        self.lateness = lambda use: 0
         # Of all tokens that the provider has given.
         self.account_of, self.tokens = {}, set()
         # Called with ("sent" | "answered", use) in the moment itself.
@@ -78,7 +86,7 @@ class Recorder:
             await self.start()
 
     def strike(self, account, *strikes):
-        """The next token requests of this account meet these, LOST or BROKEN, one each; those of others nothing."""
+        """The next token requests of this account meet these, LOST, BROKEN or PAGE, one each; those of others nothing."""
         self.history.note(f"the next token requests of {account} are {', '.join(strikes)}")
         self.strikes[account] = list(strikes)
 
@@ -145,8 +153,8 @@ class Recorder:
             return
         strikes = self.strikes.get(use.account)
         strike = strikes.pop(0) if strikes else None
-        answer = BROKEN_ANSWER if strike == BROKEN else await self.ask(request)
-        if not answer or strike == LOST:
+        answer = ANSWERS.get(strike) or await self.ask(request)
+        if not answer or strike == LOST or await self.has_left(use, reader):
             return
         status, content = answer
         use.status = status[0]
@@ -171,6 +179,18 @@ class Recorder:
             return None
         finally:
             writer.close()
+
+    async def has_left(self, use, reader):
+        """Keeps the answer back for as long as it is late; whether the gateway hangs up meanwhile."""
+        if not (seconds := self.lateness(use)):
+            return False
+        try:
+            await asyncio.wait_for(reader.read(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        use.is_given_up = True
+        self.history.note(f"{use.boot} hung up on {use.account}'s token request after {time.monotonic() - use.at:.1f} s of {seconds:.1f} s")
+        return True
 
     def tell(self, step, use):
         for watch in list(self.watchers):

@@ -24,8 +24,21 @@ class Run:
         """Of what takes `seconds` in the full run of five minutes."""
         return max(least, seconds * min(1, self.options.minutes / 5))
 
-    def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", direct=False, sockets=None):
-        return Starting(self, dict(accounts=accounts, count=count, timeout=timeout, direct=direct, sockets=sockets), access_ttl, grace)
+    def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", answer_timeout=None, direct=False, sockets=None,
+                     by_header=False):
+        settings = dict(accounts=accounts, count=count, timeout=timeout, answer_timeout=answer_timeout, direct=direct, sockets=sockets,
+                        by_header=by_header)
+        return Starting(self, settings, access_ttl, grace)
+
+    async def side_by_side(self, parts):
+        """Parts of a case that have processes, a store and a provider each."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for part in parts:
+                    group.create_task(part)
+        except ExceptionGroup as failures:
+            # One says why; the others were cancelled for it.
+            raise failures.exceptions[0] from None
 
 
 class Starting:

@@ -3,10 +3,13 @@
 import collections
 
 from faulting.cluster import DEAD, REFRESHED
+from faulting.load import unserved
 from harness.checks import Check, equals
 
 # From the end of an exchange to its commit: two writes that wait for their turn.
 COMMIT_SECONDS = 2
+# For an account that is served in the end; a request waits for its token meanwhile.
+SERVED_SECONDS = 20
 
 
 def counted(what, value):
@@ -31,17 +34,27 @@ def note_uses(cluster, uses, why):
     cluster.history.find("\n".join(lines))
 
 
-async def once_each(cluster):
+async def once_each(cluster, name=""):
     """No refresh token went out twice, as the provider and as the recorder have it."""
     stats = await cluster.provider.stats()
     twice = spent_twice(cluster)
     for uses in list(twice.values())[:20]:
         note_uses(cluster, uses, "more than once")
     most = max((count for counts in stats["refresh_token_uses"].values() for count in counts), default=0)
-    return [counted("refreshes", stats["token_requests"]["ok"]),
-            equals("most uses of a refresh token", most, 1),
-            equals("refresh tokens that the recorder saw twice", len(twice), 0),
-            equals("reuse detections", stats["reuse_detections"], 0)]
+    return [counted(name + "refreshes", stats["token_requests"]["ok"]),
+            equals(name + "most uses of a refresh token", most, 1),
+            equals(name + "refresh tokens that the recorder saw twice", len(twice), 0),
+            equals(name + "reuse detections", stats["reuse_detections"], 0)]
+
+
+async def nothing_lost(cluster, name=""):
+    """No account is dead or was declared so, each refresh token went out once, and each process serves each account."""
+    left = await unserved(cluster, cluster.accounts, SERVED_SECONDS)
+    for process, account in left[:20]:
+        cluster.history.note(f"{account} is not served by {process} in the end")
+    return [equals(name + "accounts declared dead", len(await cluster.dead() | set(events(cluster))), 0),
+            equals(name + "accounts that a process does not serve in the end", len({account for _, account in left}), 0),
+            *await once_each(cluster, name)]
 
 
 class Commits:
