@@ -28,6 +28,8 @@ the seed and the history: what was done when to which process, the mock's stats,
   late     the provider rotates at once and answers after 9, 12, 30 and 55 s, before one process and before two; also with the
            store away or the sender stopped for 20 s in the middle, or asked to end: callers are answered within 9 s, each
            refresh token is sent once, and what comes late is used
+  overload a provider that takes 5 to 15 s an answer, 200 accounts with tokens of 120 s, two processes, five minutes: the same,
+           and nobody with a token is refused
   canary   answers of the provider with tokens where they don't belong. Also after every other case: no token in logs,
            metrics, admin answers, the database and all else in the state directory; each token that the provider ever gave
            is looked for, as text, hexadecimal digits and base64. And no process has ended that nobody ended
@@ -58,7 +60,7 @@ from harness.processes import Failed
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Seconds that a case may take in the full run.
 CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 300, "stopped": 460, "steps": 1200, "rate": 180, "kills": 900, "streams": 180,
-         "late": 240, "canary": 120}
+         "late": 240, "overload": 400, "canary": 120}
 
 
 def parse():
