@@ -49,7 +49,7 @@ async def valid(run):
 
 async def expired(run, trouble, accounts=ACCOUNTS):
     seconds = run.scaled(20, 10)
-    async with run.with_cluster(accounts, access_ttl="60s") as cluster:
+    async with run.with_cluster(accounts, access_ttl="60s", answer_timeout="2s") as cluster:
         await cluster.sign_in(whole=False)
         recorder = cluster.provider.recorder
         before = await attempts(cluster)
@@ -73,7 +73,7 @@ async def expired(run, trouble, accounts=ACCOUNTS):
             run.checks.append(at_most(name + "token requests of an account", each, 1.5 * expected(run.random, took) + AT_ONCE, ""))
             run.checks.append(equals(name + "token requests of an account while another was under way", overlapping(uses), 0))
         if trouble == SILENT:
-            # Each takes the provider's timeout of 2 s, and there are two before the first backoff.
+            # Each is listened to for 2 s, and there are two before the first backoff.
             run.checks.append(at_most(name + "token requests of an account", len(uses) / accounts, AT_ONCE + took / 2, ""))
             run.checks.append(equals(name + "token requests of an account while another was under way", overlapping(uses, READ_LATE), 0))
         await recorder.be(None)

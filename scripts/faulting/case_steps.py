@@ -19,8 +19,8 @@ WINDOW = ["after_exchange", "before_commit"]
 STEPS = ["before_read", "after_read", "before_claim", "after_claim", "before_exchange", "sending", *WINDOW, "after_commit"]
 # Steps that only a trouble with the provider leads to: what the account's first requests meet.
 TROUBLED = {"before_renewal": [LOST], "after_renewal": [LOST], "before_write_back": [BROKEN, BROKEN], "after_write_back": [BROKEN, BROKEN]}
-# SIGSTOP for less than a claim stands (the provider's timeout of 2 s, and 4 s), and for more.
-HOLDS, CLAIM, RECOVERY = (3, 13, 30), 6, 20
+# SIGSTOP for less than a claim stands (as long as an answer is listened for, here 2 s, and 4 s), and for more.
+HOLDS, LISTENING, CLAIM, RECOVERY = (3, 13, 30), 2, 6, 20
 
 
 async def run(run):
@@ -45,7 +45,7 @@ def plan(chance, steps, holds):
 
 
 async def part(run, grace, tries):
-    async with run.with_cluster(len(tries), access_ttl="60s", grace=f"{grace}s") as cluster:
+    async with run.with_cluster(len(tries), access_ttl="60s", grace=f"{grace}s", answer_timeout=f"{LISTENING}s") as cluster:
         wrong = {"was not served": [], "was not served by each process": [], "was spent too often": [], "died": [],
                  "has not one event": [], "left a caller waiting": [], "was not reached": []}
         for account, (step, action, victim) in zip(cluster.accounts, tries):

@@ -10,7 +10,8 @@ from faulting.verdicts import Commits, counted, note_uses, one_event_each, spent
 from harness.checks import Check, equals
 
 SHARED, RATE = 30, 80
-# A claim stands for the provider's timeout and 4 s. What its reader counts begins up to a second before the exchange.
+# A claim stands for as long as an answer is listened for, here no longer than callers wait, and 4 s. What its reader counts
+# begins up to a second before the exchange.
 TIMEOUT, CLAIM, RECOVERY = 2, 6, 20
 MOMENTS = ("sent", "answered", "at random")
 # So that a stop comes between a request and its answer.
@@ -20,7 +21,7 @@ SLOW = {"on": "token", "times": 0, "delay_answer": "20ms"}
 async def run(run):
     longest = [one for one in (3, 13, 30) if one <= max(3, run.options.minutes * 6)]
     for grace in ("0s", "60s"):
-        async with run.with_cluster(SHARED + 4, grace=grace, timeout=f"{TIMEOUT}s") as cluster:
+        async with run.with_cluster(SHARED + 4, grace=grace, timeout=f"{TIMEOUT}s", answer_timeout=f"{TIMEOUT}s") as cluster:
             await cluster.sign_in()
             await cluster.provider.faults(SLOW)
             # Most are used at all processes; of the last four each at one alone, so that nobody takes its refresh over.
