@@ -80,7 +80,7 @@ extension GatewayError {
         case .upstreamTimeout: "the route's timeouts say how long it may take"
         case .refreshFailed: "the provider can't be reached or says later; try again"
         case .providerConfig:
-            "the provider refuses the client_id, its secret, or what is asked for; the operator must look"
+            "the provider refuses the client_id, its secret, or what is asked for, or another answers; the operator must look"
         case .reauthorizationRequired: "the refresh token is dead: somebody must sign in and import new tokens"
         case .accountEmpty: "nobody has imported tokens for it: an operator runs martlet accounts import NAME"
         case .accountUnreadable: "it is kept as it is; the operator must look"

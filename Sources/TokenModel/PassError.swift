@@ -4,7 +4,7 @@ package struct PassError: Error, Sendable {
     package enum Code: String, Sendable, CaseIterable {
         /// No valid token, and the provider can't be reached or says later.
         case refreshFailed = "refresh_failed"
-        /// The provider refuses Martlet's own client.
+        /// The provider refuses Martlet's own client, or something else answers in its place.
         case providerConfig = "provider_config"
         /// The refresh token is dead: somebody must sign in again.
         case reauthorizationRequired = "reauthorization_required"
@@ -42,6 +42,8 @@ package struct PassError: Error, Sendable {
     package let restraint: Restraint?
     /// Only the wait is over: the refresh that was waited for goes on.
     package let isUnderWay: Bool
+    /// Something else answered in the provider's place: nobody has refused the client.
+    package let isNotProvider: Bool
 
     package init(
         _ code: Code,
@@ -50,7 +52,8 @@ package struct PassError: Error, Sendable {
         isBoundElsewhere: Bool = false,
         wasEmptied: Bool = false,
         restraint: Restraint? = nil,
-        isUnderWay: Bool = false
+        isUnderWay: Bool = false,
+        isNotProvider: Bool = false
     ) {
         self.code = code
         self.message = message
@@ -59,6 +62,23 @@ package struct PassError: Error, Sendable {
         self.wasEmptied = wasEmptied
         self.restraint = restraint
         self.isUnderWay = isUnderWay
+        self.isNotProvider = isNotProvider
+    }
+}
+
+extension PassError {
+    /// The same, and when trying again may help.
+    package func with(retryAfter: Duration) -> PassError {
+        PassError(
+            self.code,
+            self.message,
+            retryAfter: retryAfter,
+            isBoundElsewhere: self.isBoundElsewhere,
+            wasEmptied: self.wasEmptied,
+            restraint: self.restraint,
+            isUnderWay: self.isUnderWay,
+            isNotProvider: self.isNotProvider
+        )
     }
 }
 

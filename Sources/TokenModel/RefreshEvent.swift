@@ -5,8 +5,12 @@ package struct RefreshEvent: Equatable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         /// A grant is dead: somebody must sign in again. Once per grant, over all replicas.
         case reauthorizationRequired = "reauthorization_required"
-        /// The provider refuses the client, or what it asks for one account. Once until it takes it again.
+        /// The provider refuses the client, or what it asks for one account, or something else answers in its place. Once
+        /// until that is over.
         case providerConfig = "provider_config"
+        /// The provider refuses a refresh token, or the client, and does not say which: somebody must sign in again, or look
+        /// at the client. Once for each row of such refusals.
+        case refusedWithoutReason = "refused_without_reason"
         /// An account's token has expired and its refresh fails. Once until it has a token again.
         case refreshFailed = "refresh_failed"
     }

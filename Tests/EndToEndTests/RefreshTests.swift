@@ -23,6 +23,27 @@ import Testing
         #expect(stats.api_requests.ok == 1)
     }
 
+    @Test func `two pages of a proxy in the provider's place cost two seconds, and the grant lives`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        try await mock.expire()
+        let page = #""status":404,"headers":{"Content-Type":"text/html"},"body":"<html>no such page</html>""#
+        try await mock.setFaults(#"[{"on":"token","times":2,\#(page)}]"#)
+
+        let refused = try await gateway.statuses(1, "echo")
+        try await eventually("a caller to be served again") { try await gateway.statuses(1, "echo") == ["200": 1] }
+
+        #expect(refused == ["502": 1])
+        let stats = try await mock.stats()
+        #expect(stats.token_requests.fault == 2)
+        #expect(stats.token_requests.ok == 1)
+        #expect(stats.reuse_detections == 0)
+        let samples = try await gateway.samples()
+        #expect(samples.contains(#"martlet_events_total{event="reauthorization_required"} 0"#))
+    }
+
     @Test func `five hundred callers at once share one refresh`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)

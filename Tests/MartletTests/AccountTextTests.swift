@@ -278,7 +278,10 @@ internal import martlet
         ("throttled", "the provider asks to wait"),
         ("refresh_limit", "it was refreshed too often"),
         ("refresh_rate", "refresh_rate of providers.acme"),
-        ("refused.no_known_reason", "see the gateway's log"),
+        ("refused.no_known_reason", "sign in again"),
+        ("not_provider.html", "something else answers at the token endpoint of providers.acme"),
+        ("not_provider", "something else answers at the token endpoint of providers.acme"),
+        ("ambiguous.timed_out", "see the gateway's log"),
     ])
     func `a refresh that failed is a no also while the old token is valid`(reason: String, help: String) throws {
         let answer = """

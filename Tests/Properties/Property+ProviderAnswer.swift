@@ -62,7 +62,20 @@ extension Property {
         case .throttled(let wait):
             try require(wait >= .seconds(1) && wait <= .seconds(300), "a wait out of bounds")
         case .notSent: throw Violation("an answer to what was not sent")
-        case .dead, .config, .accountConfig, .ambiguous, .conflict, .refused: break
+        case .dead(let reason), .config(let reason), .accountConfig(let reason):
+            try require(Self.says(answer, reason), "a grant or a client ended by what the provider did not say")
+        case .notProvider:
+            try require((300..<500).contains(answer.status), "not the provider, by \(answer.status)")
+        case .ambiguous, .conflict, .refused: break
+        }
+    }
+
+    /// Whether the code stands in the answer, where a page for people is none. It may be written with escapes.
+    private static func says(_ answer: ProviderAnswer, _ reason: VerdictReason) -> Bool {
+        answer.body.withUnredacted { body in
+            let text = String(decoding: body.indices.map { body[$0] }, as: UTF8.self)
+            let start = text.drop { $0.isWhitespace || $0 == "\u{FEFF}" }.first
+            return start != "<" && (text.contains(reason.rawValue) || text.contains("\\") || text.contains("%"))
         }
     }
 

@@ -136,7 +136,7 @@ struct StatusAnswer: Encodable, Sendable {
     /// A provider that accounts belong to, and how many of them are in which state.
     struct Provider: Encodable, Sendable {
         let name: String
-        /// `answering`, `refuses_client` or `failing`; `nil` for one that is not in the configuration.
+        /// `answering`, `refuses_client`, `not_provider` or `failing`; `nil` for one that is not in the configuration.
         let state: String?
         /// When it is asked again, where it is not asked now.
         let retryAt: String?

@@ -10,7 +10,8 @@ package struct AnswerClassifier: Sendable {
     ///
     /// A code that kills the grant counts whatever the status; then waiting as told, then the other codes, then the
     /// status. A 2xx is a success only if all of it fits. Otherwise the provider believes it issued tokens: its new
-    /// refresh token is kept where it can be read, and the answer is ambiguous where there is none.
+    /// refresh token is kept where it can be read, and the answer is ambiguous where there is none. A 3xx or 4xx without
+    /// the provider's own words is taken for somebody else's, but for an empty 400 or 401: some providers say no so.
     ///
     /// - Parameter now: The wall clock at receipt; the provider's own `Date` is preferred where it gives one.
     package func tokenVerdict(on outcome: ExchangeOutcome, now: WallTime) -> TokenVerdict {
@@ -40,13 +41,20 @@ package struct AnswerClassifier: Sendable {
         case 200..<300:
             if let refusal { return .refused(refusal.code ?? .noKnownReason) }
             return self.success(reading, now: now)
-        case 300..<400:
-            return .refused(refusal?.code ?? .redirected)
-        case 400..<500:
-            return .refused(refusal?.code ?? .noKnownReason)
+        case 300..<500:
+            if let refusal { return .refused(refusal.code ?? .noKnownReason) }
+            if [400, 401].contains(answer.status), reading == .unreadable(.answerEmpty) {
+                return .refused(.answerEmpty)
+            }
+            return .notProvider(Self.reason(of: answer, reading))
         default:
             return .ambiguous(refusal?.code ?? .serverError)
         }
+    }
+
+    private static func reason(of answer: ProviderAnswer, _ reading: AnswerReader.Reading) -> VerdictReason {
+        if (300..<400).contains(answer.status) { return .redirected }
+        return if case .unreadable(let reason) = reading { reason } else { .noKnownReason }
     }
 
     private func success(_ reading: AnswerReader.Reading, now: WallTime) -> TokenVerdict {

@@ -28,6 +28,9 @@ enum AnswerReader {
                 case UInt8(ascii: "{"):
                     // An object that closes is whole, whatever became of the connection after it.
                     return .fields(try JSONReader.read(body, members: Self.members))
+                case UInt8(ascii: "<"):
+                    // A form has no such letter. A page may hold what looks like one: a link with `error=…`.
+                    return .unreadable(.answerHTML)
                 default:
                     guard Self.mayBeForm(answer.contentType) else { return .unreadable(.answerUnreadable) }
                     // A form does not show its end: a token in it may be half a token.

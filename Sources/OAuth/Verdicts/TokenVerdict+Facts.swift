@@ -13,6 +13,7 @@ extension TokenVerdict {
         case .ambiguous: "ambiguous"
         case .conflict: "conflict"
         case .refused: "refused"
+        case .notProvider: "not_provider"
         }
     }
 
@@ -21,7 +22,8 @@ extension TokenVerdict {
         switch self {
         case .success, .throttled: nil
         case .rotated(_, let reason), .dead(let reason), .config(let reason), .accountConfig(let reason),
-            .notSent(let reason), .ambiguous(let reason), .conflict(let reason), .refused(let reason):
+            .notSent(let reason), .ambiguous(let reason), .conflict(let reason), .refused(let reason),
+            .notProvider(let reason):
             reason
         }
     }

@@ -21,6 +21,10 @@ package enum TokenVerdict: Equatable, Sendable {
     case ambiguous(VerdictReason)
     /// The provider met another use of the same refresh token and asks to try again.
     case conflict(VerdictReason)
-    /// The provider said no and gave no reason that would tell what to do.
+    /// The provider said no and gave no reason that would tell what to do: the refresh token may be dead, or the client's
+    /// secret wrong. Never the end of a grant.
     case refused(VerdictReason)
+    /// Somebody else answered in the provider's place: a proxy, a firewall, a host that was moved. Nothing is known of the
+    /// grant.
+    case notProvider(VerdictReason)
 }

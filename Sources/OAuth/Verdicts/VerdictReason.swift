@@ -44,7 +44,7 @@ extension VerdictReason {
     /// A 5xx answer without a code.
     package static let serverError = VerdictReason(ours: "server_error")
 
-    /// A 2xx answer without a body.
+    /// An answer without a body.
     package static let answerEmpty = VerdictReason(ours: "answer_empty")
     /// The answer ended before its length, or the connection broke within it.
     package static let answerCutShort = VerdictReason(ours: "answer_cut_short")
@@ -52,6 +52,8 @@ extension VerdictReason {
     package static let answerTooLarge = VerdictReason(ours: "answer_too_large")
     /// The answer is compressed, though we asked for none of it.
     package static let answerCompressed = VerdictReason(ours: "answer_compressed")
+    /// The answer is a page for people, such as a proxy or a firewall writes.
+    package static let answerHTML = VerdictReason(ours: "html")
     /// The answer is neither JSON nor a form, or its fields are of the wrong kind.
     package static let answerUnreadable = VerdictReason(ours: "answer_unreadable")
     /// The access token can't stand in a header field: empty, or with a space, control or non-ASCII character.

@@ -31,7 +31,7 @@ extension AccountDesk {
             jitter: self.jitter?.value ?? 0,
             now: now
         )
-        let hasMeans = self.mints || entry.record.tokens?.refreshToken != nil && entry.record.trouble?.dead != true
+        let hasMeans = self.mints || entry.record.tokens?.refreshToken != nil && entry.record.trouble?.endsGrant != true
         let retry = self.retry == .due && hasMeans && timing.mayReplace(sight, now: now) ? now : nil
         return [due, retry].compactMap { $0 }.min().map { max($0, self.restsUntil) }
     }

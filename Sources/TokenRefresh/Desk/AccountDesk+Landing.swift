@@ -104,7 +104,7 @@ extension AccountDesk {
             self.lastError = nil
             self.failedAt = nil
             self.finding = nil
-            self.isInOutage = false
+            self.toldOutages = []
             self.restsUntil = .distantPast
             self.troubledSince = nil
             self.retry = .no

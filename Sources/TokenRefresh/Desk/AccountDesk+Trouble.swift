@@ -21,8 +21,12 @@ extension AccountDesk {
         self.troubledSince = self.ownCause(at: now)?.since
     }
 
-    /// Whether the provider refused the client, or what it asks for the account, when it was asked last.
-    func isClientRefused(at now: BootInstant) -> Bool { self.ownCause(at: now)?.kind == .clientRefused }
+    /// Whether the provider refused the client, or what it asks for the account, when it was asked last, or may have.
+    func isClientRefused(at now: BootInstant) -> Bool {
+        let record = self.sight?.entry?.record
+        let isUnclear = record?.binding == self.binding && record?.trouble.map { TroubleKind(of: $0) } == .refused
+        return isUnclear || self.ownCause(at: now)?.kind == .clientRefused
+    }
 
     /// What is wrong, if anything.
     ///
@@ -71,6 +75,8 @@ private struct TroubleCause {
     /// What the end of a flight says, where the account's state does not say it.
     init?(_ error: PassError, since: BootInstant) {
         switch error.code {
+        case .providerConfig where error.isNotProvider:
+            self.init(kind: .refreshFailing, reason: error.word, since: since)
         case .providerConfig: self.init(kind: .clientRefused, reason: error.code.rawValue, since: since)
         case .refreshFailed:
             self.init(kind: .refreshFailing, reason: error.word, since: since)
@@ -86,6 +92,7 @@ private struct TroubleCause {
         case .refusesClient:
             self.init(kind: .clientRefused, reason: PassError.Code.providerConfig.rawValue, since: since)
         case .failing: self.init(kind: .refreshFailing, reason: AccountTrouble.providerFailing, since: since)
+        case .notProvider: self.init(kind: .refreshFailing, reason: AccountTrouble.notProvider, since: since)
         case .answering: return nil
         }
     }
@@ -110,7 +117,7 @@ extension TroubleKind {
     fileprivate var isOfClient: Bool {
         switch self {
         case .config, .accountConfig: true
-        case .notSent, .ambiguous, .throttled, .refused, .dead: false
+        case .notSent, .ambiguous, .throttled, .refused, .notProvider, .dead: false
         }
     }
 }

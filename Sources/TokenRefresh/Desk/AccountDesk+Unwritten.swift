@@ -9,11 +9,7 @@ extension AccountDesk {
     ///   since, and the record says itself how long to wait.
     package func unwrittenObstacle(in version: Version?, now: BootInstant) -> PassError? {
         guard let unwritten, unwritten.version == version, now < unwritten.until else { return nil }
-        return PassError(
-            unwritten.error.code,
-            unwritten.error.message,
-            retryAfter: now.duration(to: unwritten.until)
-        )
+        return unwritten.error.with(retryAfter: now.duration(to: unwritten.until))
     }
 
     mutating func keepUnwritten(of outcome: FlightOutcome, now: BootInstant) {

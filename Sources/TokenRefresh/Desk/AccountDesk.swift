@@ -54,8 +54,8 @@ package struct AccountDesk<Waiter> {
     var waiting: [WaiterID: Waiting] = [:]
     /// A watch over deadlines is on; it may outlive those for whom it began.
     var isWatched = false
-    /// It was told that there is no valid token and none to be had.
-    var isInOutage = false
+    /// What was told of there being no valid token and none to be had.
+    var toldOutages: Set<RefreshEvent.Kind> = []
     var refusals = Refusals()
     var announced: Pass?
     /// The token set that a request has carried last.
@@ -102,7 +102,7 @@ package struct AccountDesk<Waiter> {
         self.restsUntil = .distantPast
         self.unwritten = nil
         self.failedAt = nil
-        self.isInOutage = false
+        self.toldOutages = []
         self.sight?.endPause(mints: mints, now: now)
         return self.serveUsable(now: now)
     }

@@ -77,7 +77,7 @@ extension AccountStatus {
             self.state = .unreadable
         } else if desk.isEmptied {
             self.state = .empty
-        } else if isBoundElsewhere || record?.tokens != nil && !desk.mints && record?.trouble?.dead == true {
+        } else if isBoundElsewhere || record?.tokens != nil && !desk.mints && record?.trouble?.endsGrant == true {
             self.state = .reauthorizationRequired
         } else if record?.tokens == nil, !desk.mints {
             self.state = .empty

@@ -139,6 +139,16 @@ extension RefreshEngine {
 }
 
 extension FlightOutcome {
+    /// With the provider's next probe as the time to try again, where it refuses the client and the error names none: what
+    /// holds the provider came of this very flight.
+    func telling(_ retryAt: BootInstant?, now: BootInstant) -> FlightOutcome {
+        guard case .failed(let error) = self.result, error.code == .providerConfig, error.retryAfter == nil, let retryAt
+        else { return self }
+        var outcome = self
+        outcome.result = .failed(error.with(retryAfter: now.duration(to: retryAt)))
+        return outcome
+    }
+
     /// What it says about whether the provider takes the client.
     var clientLesson: ProviderHold.Lesson { self.lesson == .nothing && self.uses > 0 ? .silence : self.lesson }
 
@@ -149,6 +159,7 @@ extension FlightOutcome {
         // Not the provider's doing: the store was too slow, the configuration changed, or the process ends.
         case .notSent(.sendingTooLate)?, .notSent(.shutDown)?, .claimBroken?, nil: return .nothing
         case .notSent?, .ambiguous?, .throttled?: return .failed
+        case .notProvider?: return .notProvider
         case .config?, .accountConfig?, .refused?, .dead?: return .answered
         }
     }
@@ -172,6 +183,8 @@ extension PassError {
                 "provider \(provider) answers none of many token requests; a new one is sent now and then, to find out",
                 retryAfter: retryAfter
             )
+        case .notProvider(let retryAfter):
+            self = .notProvider(provider, retryAfter: retryAfter)
         case .crowded(let retryAfter):
             self.init(
                 .refreshFailed,

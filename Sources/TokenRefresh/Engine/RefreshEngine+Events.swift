@@ -30,15 +30,27 @@ extension RefreshEngine {
         guard case .failed(let error) = outcome.result else { return events }
         switch (error.code, outcome.setback) {
         case (.providerConfig, .accountConfig?):
-            if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
+            if state.desks[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true {
                 tell(.providerConfig, of: plan.account, reason)
             }
+        case (.providerConfig, _) where error.isNotProvider:
+            // All of a provider's accounts meet it: the first is told.
+            if state.desks[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true,
+                state.gates[plan.provider]?.tellsNotProvider() == true
+            {
+                tell(.providerConfig, of: plan.account, reason ?? AccountTrouble.notProvider)
+            }
+        case (.refreshFailed, .refused?) where !plan.grant.mints:
+            // Counted in the record, by whichever replica: the first of a row is told.
+            if outcome.sight?.entry?.record.trouble?.tries == 1 {
+                tell(.refusedWithoutReason, of: plan.account, reason)
+            }
         case (.refreshFailed, .some):
-            if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
+            if state.desks[plan.account]?.beginOutage(.refreshFailed, now: now.boot) == true {
                 tell(.refreshFailed, of: plan.account, reason)
             }
         case (.refreshFailed, nil) where state.gates[plan.provider]?.isFailing == true:
-            if state.desks[plan.account]?.beginOutage(now: now.boot) == true {
+            if state.desks[plan.account]?.beginOutage(.refreshFailed, now: now.boot) == true {
                 tell(.refreshFailed, of: plan.account, AccountTrouble.providerFailing)
             }
         default: break
@@ -58,6 +70,13 @@ extension RefreshEngine {
             switch event.kind {
             case .reauthorizationRequired:
                 self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
+            case .refusedWithoutReason:
+                self.logger.error(
+                    "a provider refuses and gives no reason: sign in again, or look at the client's id and secret",
+                    metadata: facts
+                )
+            case .providerConfig where event.reason.hasPrefix(AccountTrouble.notProvider):
+                self.logger.error("something else than the provider answers at its token endpoint", metadata: facts)
             case .providerConfig where event.account == nil:
                 self.logger.error("a provider refuses the client and is asked less often", metadata: facts)
             case .providerConfig:
@@ -74,9 +93,7 @@ extension AccountDesk {
     /// Takes note that there is no valid token and none could be had.
     ///
     /// - Returns: whether that is new: since the last token set, or the last reload.
-    mutating func beginOutage(now: BootInstant) -> Bool {
-        guard !self.isInOutage, self.sight?.freshness.isUsable(at: now) != true else { return false }
-        self.isInOutage = true
-        return true
+    mutating func beginOutage(_ kind: RefreshEvent.Kind, now: BootInstant) -> Bool {
+        self.sight?.freshness.isUsable(at: now) != true && self.toldOutages.insert(kind).inserted
     }
 }

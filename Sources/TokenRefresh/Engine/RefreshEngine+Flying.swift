@@ -174,6 +174,7 @@ extension RefreshEngine {
                 } else {
                     nil
                 }
+            let outcome = outcome.telling(state.gates[plan.provider]?.standing.retryAt, now: now)
             let wasReadable = state.desks[plan.account]?.unreadable == nil
             let landing = state.desks[plan.account]?.land(outcome, unless: obstacle, now: now) ?? Desk.Landing()
             let isSpoiled = wasReadable && state.desks[plan.account]?.unreadable != nil

@@ -13,7 +13,8 @@ extension Flight {
         // At some providers a wrong secret looks like any other refusal; where the grant is named it is none.
         case .refused(let reason) where !reason.saysGrantIsDead:
             self.refusal = self.refusal ?? reason
-        case .success, .rotated, .dead, .accountConfig, .throttled, .notSent, .ambiguous, .conflict, .refused:
+        case .success, .rotated, .dead, .accountConfig, .throttled, .notSent, .ambiguous, .conflict, .refused,
+            .notProvider:
             return nil
         }
         guard self.proof + 1 < self.plan.proofs else { return nil }
@@ -33,7 +34,7 @@ extension Flight {
             self.proof = 0
         case .config where self.refusal != nil:
             self.proof = 0
-        case .success, .config, .accountConfig, .throttled, .notSent, .ambiguous, .conflict:
+        case .success, .config, .accountConfig, .throttled, .notSent, .ambiguous, .conflict, .notProvider:
             return nil
         }
         self.refusal = nil

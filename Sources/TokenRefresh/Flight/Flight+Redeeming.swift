@@ -55,6 +55,8 @@ extension Flight {
             return self.read(for: .judge)
         case .refused(let reason):
             return self.writeBack(.refused(self.refusal ?? reason), now: now)
+        case .notProvider(let reason):
+            return self.writeBack(.notProvider(reason), now: now)
         }
     }
 
@@ -63,20 +65,12 @@ extension Flight {
         guard let basis = self.basis else { return self.poison() }
         self.setback = setback
         var record = basis.record
-        var trouble = setback.trouble(
+        let trouble = setback.trouble(
             after: record.trouble,
             spent: basis.spent,
             mints: self.plan.mints != nil,
             jitter: self.plan.jitter
         )
-        if self.demand.isForced, case .refused = setback, let previous = record.trouble,
-            TroubleKind(of: previous) == .refused
-        {
-            // An operator who tries again and again, within the backoff, does not bring the grant's end nearer.
-            trouble.tries = previous.tries
-            trouble.retryIn = previous.retryIn
-            trouble.dead = previous.dead
-        }
         record.trouble = trouble
         let retryAfter = trouble.retryIn > .zero ? trouble.retryIn : nil
         let error = PassError(trouble, of: self.plan.account, retryAfter: retryAfter)
@@ -153,7 +147,7 @@ extension Flight {
 
     /// Whether the record is dead by this flight's own setback, and was not when the flight began to use it.
     private func declaresDead(_ writeBack: WriteBack) -> Bool {
-        writeBack.record.trouble?.dead == true && self.basis?.record.trouble?.dead != true
+        writeBack.record.trouble?.endsGrant == true && self.basis?.record.trouble?.endsGrant != true
     }
 
     private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
@@ -185,7 +179,7 @@ extension Flight {
             return self.pause(Self.storeRetry, for: .declareDead(reason), now: now)
         }
         self.see(entry, now: now)
-        guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.dead != true,
+        guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.endsGrant != true,
             record.binding == self.basis?.record.binding, record.tokens != nil,
             record.claim == nil || record.claim?.id == self.plan.claim
         else {

@@ -14,7 +14,7 @@ package struct FlightOutcome: Equatable, Sendable {
     }
 
     /// What those who wait are to be told.
-    package let result: Result
+    package internal(set) var result: Result
     /// The record as last read or written; `nil` if it never could be.
     package let sight: Sight?
     /// What the provider's answers said about Martlet's own client; nothing where they did not, or there were none.

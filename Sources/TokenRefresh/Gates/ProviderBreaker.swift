@@ -10,8 +10,8 @@ package import TokenModel
 ///       │                                 └──no exchange, due at once───┤
 ///       └──────────────an answer, by whomever────────────────────────────┘
 ///
-/// A failure is a flight that got no answer that counts: nothing could be sent, the answer was lost, or the provider said
-/// "later". The five are of at least two accounts: one account's trouble is not the others', and where there is but one,
+/// A failure is a flight that got no answer that counts: nothing could be sent, the answer was lost, something else answered
+/// in the provider's place, or the provider said "later". The five are of at least two accounts: one account's trouble is not the others', and where there is but one,
 /// its own backoff, which all replicas share and which is never longer than 30 s unless the provider asks for that, says
 /// when it is tried again. A longer rest could let the provider's grace for a lost answer pass.
 package struct ProviderBreaker: Equatable, Sendable {
@@ -21,6 +21,8 @@ package struct ProviderBreaker: Equatable, Sendable {
         case answered
         /// It could not be reached, gave no usable answer, or asked to wait.
         case failed
+        /// Something else answered in its place.
+        case notProvider
         /// There was no exchange.
         case nothing
     }
@@ -51,6 +53,8 @@ package struct ProviderBreaker: Equatable, Sendable {
     }
 
     private var state = State.closed(Row())
+    /// Whether the last failure was something else's answer in the provider's place.
+    package private(set) var isNotProvider = false
 
     package init() {}
 
@@ -99,6 +103,7 @@ package struct ProviderBreaker: Equatable, Sendable {
         probe: Bool,
         now: BootInstant
     ) -> Change? {
+        if lesson == .failed || lesson == .notProvider { self.isNotProvider = lesson == .notProvider }
         switch (lesson, self.state) {
         case (.answered, .closed):
             self.state = .closed(Row())
@@ -106,7 +111,7 @@ package struct ProviderBreaker: Equatable, Sendable {
         case (.answered, _):
             self.state = .closed(Row())
             return .closed
-        case (.failed, .closed(var row)):
+        case (.failed, .closed(var row)), (.notProvider, .closed(var row)):
             row.failures = min(row.failures + 1, Self.mostFailures)
             row.isOfSeveral = row.isOfSeveral || row.first.map { $0 != account } ?? false
             row.first = row.first ?? account
@@ -116,14 +121,14 @@ package struct ProviderBreaker: Equatable, Sendable {
             }
             self.state = .open(until: now.advanced(by: Self.pause), last: account)
             return .opened
-        case (.failed, .probing) where probe:
+        case (.failed, .probing) where probe, (.notProvider, .probing) where probe:
             self.state = .open(until: now.advanced(by: Self.pause), last: account)
             return nil
         case (.nothing, .probing(let last)) where probe:
             self.state = .open(until: now, last: last)
             return nil
         // Begun before it opened: what they say was known.
-        case (.failed, _), (.nothing, _):
+        case (.failed, _), (.notProvider, _), (.nothing, _):
             return nil
         }
     }

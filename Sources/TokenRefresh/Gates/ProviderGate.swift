@@ -14,6 +14,8 @@ package struct ProviderGate: Sendable {
         case failing(retryAfter: Duration)
         /// It answers nobody, and many wait for it.
         case unanswered(retryAfter: Duration)
+        /// Something else answers in its place, whoever asks.
+        case notProvider(retryAfter: Duration)
         /// More is due than may be sent.
         case crowded(retryAfter: Duration)
     }
@@ -56,6 +58,8 @@ package struct ProviderGate: Sendable {
     /// How long callers wait for the provider.
     private var timeout: Duration
     private var isCrowded = false
+    /// Operators were told that something else answers in the provider's place, and the provider has not answered since.
+    private var isToldNotProvider = false
     /// Since when ``isHeld``; `nil` where it is not.
     package private(set) var heldSince: BootInstant?
     /// Another after each reload, and of each gate.
@@ -81,6 +85,7 @@ package struct ProviderGate: Sendable {
         if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
         self.accounts = accounts
         self.edition = .random(in: .min ... .max)
+        self.isToldNotProvider = false
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)
         // Of one account alone no failure says anything of the provider.
@@ -103,7 +108,7 @@ package struct ProviderGate: Sendable {
             return .refused(.refusesClient(retryAfter: wait))
         }
         if let wait = self.breaker.obstacle(for: account, of: self.accounts, isForced: isForced, now: now) {
-            return .refused(.failing(retryAfter: wait))
+            return .refused(self.failing(wait))
         }
         if !isForced, let wait = self.unanswered.obstacle(timeout: self.timeout, now: now) {
             return .refused(.unanswered(retryAfter: wait))
@@ -139,7 +144,7 @@ package struct ProviderGate: Sendable {
         now: BootInstant
     ) -> Result<Ticket, Refused> {
         if let wait = self.breaker.obstacle(for: account, of: self.accounts, isForced: isForced, now: now) {
-            return .failure(Refused(refusal: .failing(retryAfter: wait)))
+            return .failure(Refused(refusal: self.failing(wait)))
         }
         if !isForced, let wait = self.unanswered.obstacle(timeout: self.timeout, now: now) {
             return .failure(Refused(refusal: .unanswered(retryAfter: wait)))
@@ -163,7 +168,9 @@ package struct ProviderGate: Sendable {
     }
 
     /// A token request of `account` is on its way.
-    package mutating func sent(for account: AccountID, now: BootInstant) { self.unanswered.sent(for: account, now: now) }
+    package mutating func sent(for account: AccountID, now: BootInstant) {
+        self.unanswered.sent(for: account, now: now)
+    }
 
     /// It is over.
     package mutating func ended(for account: AccountID, wasAnswered: Bool, now: BootInstant) {
@@ -194,8 +201,21 @@ package struct ProviderGate: Sendable {
             now: now
         )
         changes.isFailing = change.map { $0 == .opened }
+        if answer == .answered { self.isToldNotProvider = false }
         self.noteHold(at: now)
         return changes
+    }
+
+    /// Takes note that operators are told that something else answers in the provider's place.
+    ///
+    /// - Returns: whether that is new.
+    package mutating func tellsNotProvider() -> Bool {
+        defer { self.isToldNotProvider = true }
+        return !self.isToldNotProvider
+    }
+
+    private func failing(_ wait: Duration) -> Refusal {
+        self.breaker.isNotProvider ? .notProvider(retryAfter: wait) : .failing(retryAfter: wait)
     }
 
     private mutating func noteHold(at now: BootInstant) {
@@ -205,7 +225,10 @@ package struct ProviderGate: Sendable {
     /// What an operator is told of the provider.
     package var standing: ProviderStanding {
         if self.hold.isHeld { return .refusesClient(retryAt: self.hold.retryAt) }
-        if self.breaker.isOpen { return .failing(retryAt: self.breaker.retryAt) }
+        if self.breaker.isOpen {
+            let retryAt = self.breaker.retryAt
+            return self.breaker.isNotProvider ? .notProvider(retryAt: retryAt) : .failing(retryAt: retryAt)
+        }
         return .answering
     }
 

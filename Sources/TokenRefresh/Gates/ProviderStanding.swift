@@ -8,6 +8,8 @@ package enum ProviderStanding: Equatable, Sendable {
     case refusesClient(retryAt: BootInstant?)
     /// It failed five times in a row, and is asked again at that moment.
     case failing(retryAt: BootInstant?)
+    /// The same, and what answered last was something else in its place.
+    case notProvider(retryAt: BootInstant?)
 }
 
 extension ProviderStanding {
@@ -16,6 +18,7 @@ extension ProviderStanding {
         case answering
         case refusesClient = "refuses_client"
         case failing
+        case notProvider = "not_provider"
     }
 
     package var word: Word {
@@ -23,6 +26,7 @@ extension ProviderStanding {
         case .answering: .answering
         case .refusesClient: .refusesClient
         case .failing: .failing
+        case .notProvider: .notProvider
         }
     }
 
@@ -30,7 +34,7 @@ extension ProviderStanding {
     package var retryAt: BootInstant? {
         switch self {
         case .answering: nil
-        case .refusesClient(let retryAt), .failing(let retryAt): retryAt
+        case .refusesClient(let retryAt), .failing(let retryAt), .notProvider(let retryAt): retryAt
         }
     }
 }

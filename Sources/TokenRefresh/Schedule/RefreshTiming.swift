@@ -43,7 +43,7 @@ package struct RefreshTiming: Equatable, Sendable {
         var dues: [BootInstant] = []
         if isUsed, let due = self.dueForUse(tokens, sight, jitter: jitter, now: now) { dues.append(due) }
         if !mints {
-            guard tokens.refreshToken != nil, record.trouble?.dead != true else { return nil }
+            guard tokens.refreshToken != nil, record.trouble?.endsGrant != true else { return nil }
             dues.append(self.dueToKeepAlive(sight, jitter: jitter))
             if let due = Self.dueBeforeEnd(ofRefreshToken: tokens, sight, jitter: jitter) { dues.append(due) }
         }

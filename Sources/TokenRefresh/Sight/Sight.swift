@@ -58,9 +58,9 @@ package struct Sight: Equatable, Sendable {
     package mutating func endPause(mints: Bool, now: BootInstant) {
         guard let retryAt, now < retryAt, let trouble = self.entry?.record.trouble else { return }
         switch TroubleKind(of: trouble) {
-        case .accountConfig: self.retryAt = now
-        case .refused where mints, .dead where mints: self.retryAt = now
-        case .notSent, .ambiguous, .throttled, .config, .refused, .dead: return
+        case .accountConfig, .refused, .notProvider: self.retryAt = now
+        case .dead where mints: self.retryAt = now
+        case .notSent, .ambiguous, .throttled, .config, .dead: return
         }
     }
 

@@ -67,7 +67,7 @@ extension Sight {
         at now: BootInstant
     ) -> PassError? {
         if !mints {
-            if let trouble = record.trouble, trouble.dead, !(isForced && TroubleKind(of: trouble) == .refused) {
+            if let trouble = record.trouble, trouble.endsGrant {
                 return PassError(trouble, of: account, retryAfter: nil)
             }
             if record.tokens?.refreshToken == nil { return .withoutRefreshToken(account) }

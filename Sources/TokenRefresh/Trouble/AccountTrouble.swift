@@ -23,6 +23,8 @@ package struct AccountTrouble: Equatable, Sendable {
 extension AccountTrouble {
     /// The ``reason`` of an account whose provider fails, whoever asks.
     package static let providerFailing = "provider_failing"
+    /// The ``reason`` of an account in whose provider's place something else answers, whoever asks.
+    package static let notProvider = "not_provider"
     /// The ``reason`` of an account whose access token is all there is.
     package static let noRefreshToken = "no_refresh_token"
 }

@@ -6,15 +6,7 @@ extension PassError {
     package init(_ trouble: AccountRecord.Trouble, of account: AccountID, retryAfter: Duration?) {
         let reason = trouble.reason
         switch TroubleKind(of: trouble) {
-        case .refused where trouble.dead:
-            self.init(
-                .reauthorizationRequired,
-                """
-                account \(account): the provider refused the refresh token three times without a known reason \
-                (\(reason)); sign in again or import new tokens
-                """
-            )
-        case _ where trouble.dead:
+        case _ where trouble.endsGrant:
             self.init(
                 .reauthorizationRequired,
                 "account \(account): the refresh token is dead (\(reason)); sign in again or import new tokens"
@@ -25,7 +17,26 @@ extension PassError {
                 "account \(account): the provider refuses the client (\(reason)); check its id, secret and scopes",
                 retryAfter: retryAfter
             )
-        case .notSent, .ambiguous, .throttled, .refused, .dead:
+        case .notProvider:
+            self.init(
+                .providerConfig,
+                """
+                account \(account): something else than the provider answers at its token endpoint (\(reason)); check \
+                the endpoint and what stands before it
+                """,
+                retryAfter: retryAfter,
+                isNotProvider: true
+            )
+        case .refused:
+            self.init(
+                .refreshFailed,
+                """
+                account \(account): the provider refuses and gives no known reason (\(reason)), and is asked once an hour; \
+                sign in again, or look at the client
+                """,
+                retryAfter: retryAfter
+            )
+        case .notSent, .ambiguous, .throttled, .dead:
             self.init(
                 .refreshFailed,
                 "account \(account): the refresh failed (\(reason)) and is tried again later",
@@ -35,7 +46,9 @@ extension PassError {
     }
 
     /// What an operator is shown of it, in one word.
-    var word: String { self.restraint?.rawValue ?? self.code.rawValue }
+    var word: String {
+        self.restraint?.rawValue ?? (self.isNotProvider ? AccountTrouble.notProvider : self.code.rawValue)
+    }
 
     static func empty(_ account: AccountID) -> PassError {
         PassError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
@@ -124,6 +137,15 @@ extension PassError {
             .providerConfig,
             "provider \(provider) refuses the client; check its id and secret",
             retryAfter: retryAfter
+        )
+    }
+
+    static func notProvider(_ provider: ProviderID, retryAfter: Duration) -> PassError {
+        PassError(
+            .providerConfig,
+            "something else than provider \(provider) answers at its token endpoint; check it and what stands before it",
+            retryAfter: retryAfter,
+            isNotProvider: true
         )
     }
 

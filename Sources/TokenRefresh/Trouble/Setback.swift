@@ -11,6 +11,7 @@ package enum Setback: Equatable, Sendable {
     case config(VerdictReason)
     case accountConfig(VerdictReason)
     case refused(VerdictReason)
+    case notProvider(VerdictReason)
     case dead(VerdictReason)
 
     /// The record's trouble after this setback.
@@ -53,9 +54,11 @@ package enum Setback: Equatable, Sendable {
         case .refused where mints, .dead where mints:
             trouble.retryIn = Self.doubled(.seconds(5), tries: tries, atMost: .seconds(300))
         case .refused:
-            // Three tries in less than 5 min: at 0, 75 and 225 s.
-            trouble.retryIn = Self.doubled(.seconds(75), tries: tries, atMost: .seconds(150))
-            trouble.dead = tries >= 3
+            // The refresh token may be dead, and the client may be wrong: only a person can tell.
+            trouble.retryIn = .seconds(3_600)
+        case .notProvider:
+            // Soon for what passes by itself, such as a proxy that starts; then seldom enough for a firewall.
+            trouble.retryIn = Self.doubled(.seconds(1), tries: tries, atMost: .seconds(120))
         case .dead:
             trouble.dead = true
         }
@@ -74,6 +77,7 @@ package enum Setback: Equatable, Sendable {
         case .config: .config
         case .accountConfig: .accountConfig
         case .refused: .refused
+        case .notProvider: .notProvider
         case .dead: .dead
         }
     }
@@ -84,7 +88,7 @@ package enum Setback: Equatable, Sendable {
         case .claimBroken: "\(self.kind.rawValue).claim_broken"
         case .dead(let reason): reason.rawValue
         case .notSent(let reason), .ambiguous(let reason), .config(let reason), .accountConfig(let reason),
-            .refused(let reason):
+            .refused(let reason), .notProvider(let reason):
             "\(self.kind.rawValue).\(reason.rawValue)"
         }
     }

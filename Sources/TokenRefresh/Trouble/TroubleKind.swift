@@ -10,6 +10,7 @@ package enum TroubleKind: String, Sendable {
     case config
     case accountConfig = "account_config"
     case refused
+    case notProvider = "not_provider"
     /// The reason is the provider's own word, and the record's `dead` is set.
     case dead
 
@@ -25,11 +26,17 @@ package enum TroubleKind: String, Sendable {
     /// The group whose tries this kind counts among.
     package var counting: Counting {
         switch self {
-        case .notSent, .ambiguous, .throttled: .outage
+        case .notSent, .ambiguous, .throttled, .notProvider: .outage
         case .config: .clientRefused
         case .accountConfig: .accountRefused
         case .refused: .refused
         case .dead: .dead
         }
     }
+}
+
+extension AccountRecord.Trouble {
+    /// Whether somebody must sign in again. Earlier versions set `dead` also after three answers without a reason, which a
+    /// proxy may have given: those are no end.
+    package var endsGrant: Bool { self.dead && TroubleKind(of: self) != .refused }
 }

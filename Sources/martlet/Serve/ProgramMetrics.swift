@@ -16,7 +16,7 @@ struct ProgramMetrics: Sendable {
         // The ones to alert on are there from the start; the others come with their first time.
         self.refreshes = RefreshMeter(
             settings.providers.map(\.id),
-            outcomes: ["success", "dead", "config", "refused", "not_sent", "ambiguous"]
+            outcomes: ["success", "dead", "config", "refused", "not_provider", "not_sent", "ambiguous"]
         )
         self.store = DurationMeter(TimedTokenStore.Operation.allCases.map(\.rawValue))
     }
@@ -49,7 +49,7 @@ struct ProgramMetrics: Sendable {
             refreshes: self.refreshes.providers,
             store: self.store.operations,
             standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, standing in
-                [ProviderStanding.Word.failing, .refusesClient].map { word in
+                [ProviderStanding.Word.failing, .refusesClient, .notProvider].map { word in
                     MetricsReport.Standing(
                         provider: provider,
                         reason: word.rawValue,

@@ -59,6 +59,7 @@ struct MockStats: Decodable {
         let ok: Int
         let invalid_grant: Int
         let invalid_client: Int
+        let fault: Int
     }
     struct APIRequests: Decodable {
         let ok: Int

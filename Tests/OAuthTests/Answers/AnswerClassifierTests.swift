@@ -145,28 +145,57 @@ import TokenModel
         (400, #"{"error":"Access Denied"}"#, "no_known_reason"),
         (400, #"{"error":{"type":"OAuthException","code":190}}"#, "no_known_reason"),
         (400, #"{"error":17}"#, "no_known_reason"),
-        (400, "", "no_known_reason"),
-        (401, "", "no_known_reason"),
-        (403, "<html>", "no_known_reason"),
-        (404, "{}", "no_known_reason"),
         (200, #"{"ok":false}"#, "no_known_reason"),
         (200, #"{"ok":false,"error":"invalid_arguments","access_token":"A"}"#, "invalid_arguments"),
         (200, #"{"error":"slow.down","access_token":"A"}"#, "slow.down"),
         (200, #"{"error":true,"access_token":"A"}"#, "no_known_reason"),
         (200, #"{"error":1,"access_token":"A"}"#, "no_known_reason"),
         (200, #"{"error":0,"ok":false,"access_token":"A"}"#, "no_known_reason"),
-        (400, #"{"error":0}"#, "no_known_reason"),
         (200, #"{"error":{},"access_token":"A"}"#, "no_known_reason"),
-        (301, "", "redirected"),
-        (302, #"{"access_token":"A"}"#, "redirected"),
-        (307, "", "redirected"),
+        (403, #"{"error":"access_denied"}"#, "access_denied"),
+        (404, #"{"ok":false}"#, "no_known_reason"),
+        // At some providers a dead token and a wrong secret look so.
+        (400, "", "answer_empty"),
+        (401, " \r\n", "answer_empty"),
     ])
     func `any other no is a refusal`(status: Int, body: String, code: String) {
         #expect(verdict(answer(status, body)) == .refused(reason(code)))
     }
 
+    @Test(arguments: [
+        (301, "", "redirected"),
+        (302, #"{"access_token":"A"}"#, "redirected"),
+        (307, "<html>", "redirected"),
+        (400, "<html>error=invalid_grant</html>", "html"),
+        (401, "<html>", "html"),
+        (403, "Forbidden", "no_known_reason"),
+        (404, "<!DOCTYPE html><title>404</title>", "html"),
+        (404, "", "answer_empty"),
+        (403, "", "answer_empty"),
+        (404, "{}", "no_known_reason"),
+        (400, #"{"error":0}"#, "no_known_reason"),
+        (400, #"{"message":"no such path"}"#, "no_known_reason"),
+        (407, "", "answer_empty"),
+    ])
+    func `a no without the provider's own words is somebody else's`(status: Int, body: String, code: String) {
+        for type in ["text/html", "text/plain", "application/json", nil] where type == nil || body != "Forbidden" {
+            #expect(verdict(answer(status, body, type: type)) == .notProvider(reason(code)))
+        }
+    }
+
+    @Test(arguments: [
+        #"<a href="/login?next=x&error=invalid_grant&again=1">sign in</a>"#,
+        "\n <html>&error=invalid_client&</html>",
+    ])
+    func `what looks like a code within a page is none`(body: String) {
+        for type in ["text/plain", nil] {
+            #expect(verdict(answer(404, body, type: type)) == .notProvider(.answerHTML))
+            #expect(verdict(answer(200, body, type: type)) == .ambiguous(.answerHTML))
+        }
+    }
+
     @Test func `a success under an error's status is none`() {
-        #expect(verdict(answer(400, #"{"access_token":"A"}"#)) == .refused(.noKnownReason))
+        #expect(verdict(answer(400, #"{"access_token":"A"}"#)) == .notProvider(.noKnownReason))
         #expect(verdict(answer(500, #"{"access_token":"A"}"#)) == .ambiguous(.serverError))
     }
 

@@ -24,17 +24,17 @@ import TokenModel
         (400, #"{"error":"slow_down"}"#, "20", .refused(reason("slow_down"))),
         // A redirect is not followed, and gives no tokens.
         (303, #"{"error":"unknown"}"#, nil, .refused(reason("unknown"))),
-        (308, success, nil, .refused(.redirected)),
+        (308, success, nil, .notProvider(.redirected)),
         // Other words of a refusal.
-        (405, "", nil, .refused(.noKnownReason)),
-        (408, "", nil, .refused(.noKnownReason)),
-        (410, "gone", nil, .refused(.noKnownReason)),
-        (499, "{", nil, .refused(.noKnownReason)),
+        (405, "", nil, .notProvider(.answerEmpty)),
+        (408, "", nil, .notProvider(.answerEmpty)),
+        (410, "gone", nil, .notProvider(.answerUnreadable)),
+        (499, "{", nil, .notProvider(.answerCutShort)),
         (400, #"{"error":"Invalid_Grant"}"#, nil, .refused(.noKnownReason)),
         (400, #"{"error":"invalid_grant "}"#, nil, .refused(.noKnownReason)),
         (400, #"{"error":["invalid_grant"]}"#, nil, .refused(.noKnownReason)),
         // In an answer that can't be read there is no code.
-        (400, #"{"error":"invalid_grant""#, nil, .refused(.noKnownReason)),
+        (400, #"{"error":"invalid_grant""#, nil, .notProvider(.answerCutShort)),
         (500, #"{"error":"invalid_grant""#, nil, .ambiguous(.serverError)),
         (200, #"{"error":"invalid_grant""#, nil, .ambiguous(.answerCutShort)),
         // No status that HTTP has for a final answer.

@@ -24,6 +24,7 @@ import TokenStorage
             [config, .accountConfig(.code("invalid_scope"))], .providerConfig, "account_config.invalid_scope",
             [0, 1]
         ),
+        ([.notProvider(.answerHTML)], .providerConfig, "not_provider.html", [0]),
         ([.throttled(retryAfter: .seconds(9))], .refreshFailed, "throttled", [0]),
         ([.notSent(.connectFailed)], .refreshFailed, "not_sent.connect_failed", [0]),
         // A lost answer is asked for once more, with the same secret.

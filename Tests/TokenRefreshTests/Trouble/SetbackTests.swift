@@ -23,17 +23,26 @@ import TokenStorage
         #expect(!most.dead)
     }
 
-    @Test func `three refusals in a row, within 5 min, end the grant`() {
+    @Test func `a refusal without a reason is followed by one try an hour, and never ends the grant`() {
         var trouble: AccountRecord.Trouble?
-        var waits: [Duration] = []
-        for _ in 0..<3 {
+        for tries in 1...30 {
             let next = Setback.refused(.noKnownReason).trouble(after: trouble, spent: .no, jitter: 1)
-            if !next.dead { waits.append(next.retryIn) }
+            #expect(next == .sample(tries: tries, retryIn: .seconds(3_600), reason: "refused.no_known_reason"))
             trouble = next
         }
-        #expect(waits == [.seconds(75), .seconds(150)])
-        #expect(trouble?.dead == true)
-        #expect(trouble?.reason == "refused.no_known_reason")
+    }
+
+    @Test func `what is not the provider is asked again soon, then every two minutes, and never ends the grant`() {
+        var trouble: AccountRecord.Trouble?
+        var waits: [Duration] = []
+        for _ in 0..<9 {
+            let next = Setback.notProvider(.answerHTML).trouble(after: trouble, spent: .no, jitter: 1)
+            waits.append(next.retryIn)
+            #expect(!next.dead)
+            trouble = next
+        }
+        #expect(waits == [1, 2, 4, 8, 16, 32, 64, 120, 120].map { .seconds($0) })
+        #expect(trouble?.reason == "not_provider.html")
     }
 
     @Test func `a refusal after an outage is the first refusal`() {
@@ -61,7 +70,9 @@ import TokenStorage
         ("ambiguous.timed_out", false, .refreshFailed),
         ("throttled", false, .refreshFailed),
         ("refused.no_known_reason", false, .refreshFailed),
-        ("refused.no_known_reason", true, .reauthorizationRequired),
+        // Written by an earlier version, which took the third for the end.
+        ("refused.no_known_reason", true, .refreshFailed),
+        ("not_provider.html", false, .providerConfig),
         ("invalid_grant", true, .reauthorizationRequired),
         ("config.invalid_client", false, .providerConfig),
         ("account_config.invalid_scope", false, .providerConfig),

@@ -210,7 +210,7 @@ function agoText(time) {
 const STATES = {
   killed: "dead", unreadable: "bad", reauthorization_required: "warn", backing_off: "warn",
   valid: "good", refreshing: "busy", expired: "none", empty: "none",
-  answering: "good", failing: "warn", refuses_client: "bad",
+  answering: "good", failing: "warn", refuses_client: "bad", not_provider: "bad",
   complete: "good", pending: "warn",
   waiting: "warn", in_flight: "warn", revoked: "good", refused: "bad", unsupported: "none", unreachable: "bad",
 };

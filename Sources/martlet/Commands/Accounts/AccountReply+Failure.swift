@@ -106,6 +106,13 @@ extension AccountReply {
                 + "try again later"
         case "refresh_rate":
             "more refreshes are due than refresh_rate of providers.\(self.provider) lets through: try again later, or raise it"
+        case "not_provider":
+            "something else answers at the token endpoint of providers.\(self.provider), such as a proxy or a firewall: check "
+                + "that URL and what stands before it; it is tried again by itself"
+        case "refused":
+            "the provider refuses and gives no reason that is known: sign in again and import with martlet accounts import "
+                + "\(self.name), or check client_id, client_secret and client_auth of providers.\(self.provider); it is asked "
+                + "once an hour, and at once with martlet accounts refresh \(self.name)"
         case "provider_failing":
             "the provider fails whoever asks, and is asked again by itself; the gateway's log tells how it fails"
         case "store_lost": "the token store is out of reach: martlet status and the gateway's log tell more"

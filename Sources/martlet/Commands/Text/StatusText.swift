@@ -62,6 +62,8 @@ package struct StatusText: Sendable {
             let trouble: String
             switch provider.state {
             case "refuses_client"?: trouble = "refuses the client; check client_id, client_secret and client_auth"
+            case "not_provider"?:
+                trouble = "does not answer, and something else does; check token_endpoint and what stands before it"
             case "failing"?: trouble = "fails and is left alone for a while"
             default: return nil
             }

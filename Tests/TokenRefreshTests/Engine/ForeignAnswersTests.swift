@@ -1,0 +1,184 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Answers that are not the provider's own words, or say nothing: no grant ends by them, and all is well again by itself.
+@Suite struct ForeignAnswersTests {
+    private static let page = TokenVerdict.notProvider(.answerHTML)
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let bob = AccountID("bob")
+    private let onlyAppointments = RefreshLimits(rereadInterval: .seconds(1_000_000))
+
+    @Test func `five pages of a proxy, then the provider again: the account is valid within minutes, untouched`()
+        async throws
+    {
+        try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(60)) })
+        self.provider.answer(Self.page, Self.page, Self.page, Self.page, Self.page)
+        try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
+            let first = try await replica.engine.pass(for: alice)
+            replica.engine.used(TokenMark(first), of: alice)
+            let start = self.house.clock.now
+
+            try await self.house.clock.advance(bySleepersWithin: .seconds(300), until: "the new tokens") {
+                try await self.house.record()?.generation == Generation(2)
+            }
+
+            #expect(start.duration(to: self.house.clock.now) <= .seconds(180))
+            #expect(self.provider.spent == Array(repeating: "rt-0", count: 6))
+            #expect(await replica.engine.status(of: alice)?.state == .valid)
+            #expect(try await self.house.record()?.trouble == nil)
+            #expect(!self.house.told.lines.contains("reauthorization_required alice"))
+        }
+    }
+
+    @Test func `callers are told that the configuration is in trouble and when to try again, operators once`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.answerAll(with: Self.page)
+        try await self.house.withReplica(self.provider) { replica in
+            var tries = 0
+            for _ in 0..<20 {
+                let error = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+                #expect(error?.code == .providerConfig)
+                let wait = try #require(error?.retryAfter)
+                #expect(wait <= .seconds(120))
+                self.house.clock.advance(by: wait + .milliseconds(251))
+                tries += 1
+            }
+            #expect(self.provider.spent.count == tries)
+            #expect(self.house.told.lines == ["provider_config alice"])
+            #expect(self.house.told.all.first?.reason == "not_provider.html")
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.trouble?.kind == .refreshFailing)
+            #expect(status?.trouble?.reason == "not_provider.html")
+            #expect(try await self.house.record()?.trouble?.dead == false)
+        }
+    }
+
+    @Test func `two hundred accounts behind a broken proxy cost one request in ten seconds, and one event`()
+        async throws
+    {
+        let accounts = (0..<200).map { AccountID("account-\($0)") }
+        for account in accounts { try await self.house.put(.expired(), for: account) }
+        self.provider.answerAll(with: Self.page)
+        try await self.house.withReplica(self.provider, accounts: accounts) { replica in
+            for round in 0..<3 {
+                for account in accounts {
+                    let answer = await replica.ask(account).value
+                    #expect(answer == .error(.providerConfig))
+                }
+                #expect(self.provider.spent.count == 5 + round)
+                self.house.clock.advance(by: .seconds(10))
+            }
+            #expect(replica.engine.providers.mapValues(\.word) == [acme: .notProvider])
+            #expect(self.house.told.lines == ["provider_config account-0"])
+            let waiting = await replica.engine.status(of: accounts[100])
+            #expect(waiting?.trouble?.reason == "not_provider")
+            #expect(waiting?.lastError == "not_provider")
+
+            // The provider is back: each that asks is served, but for those that met the proxy last.
+            for number in 1...200 { self.provider.answer(.success(.sample(number))) }
+            for account in accounts[50...] {
+                let served = await replica.ask(account).value
+                #expect(served.generation == Generation(2))
+            }
+            #expect(replica.engine.providers == [acme: .answering])
+        }
+    }
+
+    @Test func `one account that a provider answers oddly holds up no other, and is told once`() async throws {
+        try await self.house.put(.expired())
+        self.provider.issue(lifetime: .seconds(1))
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            for number in 1...6 {
+                try await self.house.put(.expired(generation: UInt64(number)), for: self.bob)
+                self.provider.answer(.notProvider(.noKnownReason), .success(.sample(number)))
+                let alices = await replica.ask(alice).value
+                let bobs = await replica.ask(self.bob).value
+                #expect(alices == .error(.providerConfig))
+                #expect(bobs.generation != nil)
+                self.house.clock.advance(by: .seconds(121))
+            }
+            #expect(self.house.told.lines == ["provider_config alice"])
+        }
+    }
+
+    @Test func `a refusal without a reason is tried once an hour, told once by all replicas, and never ends the grant`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.provider.answerAll(with: .refused(.answerEmpty))
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                for hour in 1...4 {
+                    for _ in 0..<6 {
+                        let one = await first.ask().value
+                        let other = await second.ask().value
+                        #expect(one == .error(.refreshFailed))
+                        #expect(other == .error(.refreshFailed))
+                        self.house.clock.advance(by: .seconds(600))
+                    }
+                    #expect(self.provider.spent.count == hour)
+                }
+                #expect(self.house.told.lines == ["refused_without_reason alice"])
+                #expect(self.house.log.lines.count { $0.contains("event.name=refused_without_reason") } == 1)
+                let shown = await first.engine.refreshNow(alice)
+                #expect(shown?.lastError == "refused.answer_empty")
+                #expect(self.provider.spent.count == 5)
+
+                self.provider.answer(.success(.sample(1)))
+                self.house.clock.advance(by: .seconds(3_601))
+                let served = await second.ask().value
+                #expect(served.generation == Generation(2))
+            }
+        }
+    }
+
+    @Test func `what an earlier version took for the end after three such answers is asked again`() async throws {
+        try await self.house.put(
+            .expired().with {
+                $0.trouble = .sample(tries: 3, retryIn: .seconds(150), dead: true, reason: "refused.no_known_reason")
+            }
+        )
+        try await self.house.withReplica(self.provider) { replica in
+            let early = await replica.ask().value
+            #expect(early == .error(.refreshFailed))
+            self.house.clock.advance(by: .milliseconds(150_251))
+            let served = await replica.ask().value
+            #expect(served.generation == Generation(2))
+        }
+    }
+
+    @Test func `a reload tries a refusal again at once: its reason may have been the client`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.refused(.answerEmpty))
+        try await self.house.withReplica(self.provider) { replica in
+            _ = await replica.ask().value
+            self.house.clock.advance(by: .seconds(2))
+            let other = ScriptedTokenEndpoint()
+            replica.engine.follow([AccountPlan(account: alice, provider: acme, endpoint: other)], waiters: 100)
+            let served = await replica.ask().value
+            #expect(served.generation == Generation(2))
+            #expect(other.spent == ["rt-0"])
+        }
+    }
+
+    @Test func `the first who is told that the client is refused is told when to try again, too`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answerAll(with: .config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider) { replica in
+            let first = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+            #expect(first?.code == .providerConfig)
+            #expect(first?.retryAfter == .seconds(30))
+
+            self.house.clock.advance(by: .seconds(30))
+            let probe = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+            #expect(probe?.retryAfter == .seconds(60))
+        }
+    }
+}
