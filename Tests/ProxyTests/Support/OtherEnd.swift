@@ -28,12 +28,14 @@ struct OtherEnd {
 
     /// - Returns: `nil` for what is no socket of IPv4.
     private static func port(_ socket: CInt, _ naming: Naming) -> Int? {
-        var address = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = unsafe withUnsafeMutablePointer(to: &address) { address in
-            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe naming(socket, $0, &length) }
+        // A sockaddr_in by its bytes: the family in the machine's order, the port in the network's.
+        var name = [UInt8](repeating: 0, count: 128)
+        var count = socklen_t(name.count)
+        let isNamed = unsafe name.withUnsafeMutableBytes { bytes in
+            guard let address = unsafe bytes.bindMemory(to: sockaddr.self).baseAddress else { return false }
+            return unsafe naming(socket, address, &count) == 0
         }
-        guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
-        return Int(UInt16(bigEndian: address.sin_port))
+        guard isNamed, Int(name[0]) | Int(name[1]) << 8 == Int(AF_INET) else { return nil }
+        return Int(name[2]) << 8 | Int(name[3])
     }
 }
