@@ -17,15 +17,16 @@ REFRESHED = "an account was refreshed"
 
 class Cluster:
     """`accounts` is how many; they are called a0, a1, … and each has a route of its name; or all have one, and requests name the
-    account `by_header`. `sockets` is the port of a WebSocket server, which has routes of its own."""
+    account `by_header`. The last `minting` of them get their tokens without any being stored first. `sockets` is the port of a WebSocket server, which has routes of its own."""
 
-    def __init__(self, run, work, provider, accounts, count, timeout, answer_timeout, direct, sockets, by_header):
+    def __init__(self, run, work, provider, accounts, count, timeout, answer_timeout, direct, sockets, by_header, minting):
         self.run, self.work, self.provider, self.history = run, work, provider, run.history
         self.program, self.timeout = run.options.program, timeout
         self.accounts = [f"a{number}" for number in range(accounts)]
         self.token_port = provider.api if direct else provider.recorder.port
         self.extras = EXTRAS + ([f"answer_timeout: {answer_timeout}"] if answer_timeout else [])
         self.processes, self.sockets, self.by_header = [], sockets, by_header
+        self.minting = self.accounts[accounts - minting:]
         self.gateways = [Gateway(chr(ord("a") + number), self) for number in range(count)]
         # Bodies of Martlet's own answers.
         self.answers = []
@@ -45,7 +46,8 @@ class Cluster:
         return f"/{account}/status/200", {}
 
     def configuration(self, gateway):
-        accounts = "\n".join(f"  {name}: {{ provider: mock }}" for name in self.accounts)
+        grants = dict.fromkeys(self.minting, ", grant: client_credentials")
+        accounts = "\n".join(f"  {name}: {{ provider: mock{grants.get(name, '')} }}" for name in self.accounts)
         places = [("any", "{ from_header: Martlet-Account }")] if self.by_header else [(name, name) for name in self.accounts]
         routes = "\n".join(
             f"  - {{ name: {name}, match: {{ path: /{name}/ }}, upstream: \"http://127.0.0.1:{self.provider.api}/api/\", account: {account} }}"

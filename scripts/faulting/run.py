@@ -25,9 +25,9 @@ class Run:
         return max(least, seconds * min(1, self.options.minutes / 5))
 
     def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", answer_timeout=None, direct=False, sockets=None,
-                     by_header=False):
+                     by_header=False, minting=0):
         settings = dict(accounts=accounts, count=count, timeout=timeout, answer_timeout=answer_timeout, direct=direct, sockets=sockets,
-                        by_header=by_header)
+                        by_header=by_header, minting=minting)
         return Starting(self, settings, access_ttl, grace)
 
     async def side_by_side(self, parts):
