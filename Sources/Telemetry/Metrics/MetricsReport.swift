@@ -57,6 +57,8 @@ package struct MetricsReport: Sendable {
     package let standings: [Standing]
     /// By name.
     package let events: [(name: String, count: UInt64)]
+    /// Records that the store had lost and were put back.
+    package let repairs: UInt64
     /// What became of what was to be posted, by name.
     package let alerts: [(outcome: String, count: UInt64)]
 
@@ -69,6 +71,7 @@ package struct MetricsReport: Sendable {
         troubles: [Troubles] = [],
         refreshes: [RefreshMeter.Provider],
         store: [(operation: String, durations: DurationCounts)],
+        repairs: UInt64 = 0,
         standings: [Standing] = [],
         events: [(name: String, count: UInt64)] = [],
         alerts: [(outcome: String, count: UInt64)] = []
@@ -81,6 +84,7 @@ package struct MetricsReport: Sendable {
         self.troubles = troubles
         self.refreshes = refreshes
         self.store = store
+        self.repairs = repairs
         self.standings = standings
         self.events = events
         self.alerts = alerts
@@ -96,6 +100,8 @@ package struct MetricsReport: Sendable {
         self.describeTokens(in: &text)
         text.begin("martlet_store_duration_seconds", .histogram, "How long calls of the token store took.")
         for (operation, durations) in self.store { text.sample(["operation": operation], durations) }
+        text.begin("martlet_store_repairs_total", .counter, "Records that the store had lost and were put back.")
+        text.sample([:], self.repairs)
         text.begin("martlet_connections", .gauge, "Open connections, of callers (downstream) and to upstreams.")
         text.sample(["side": "downstream"], self.traffic.downstreamConnections)
         text.sample(["side": "upstream"], self.traffic.upstreamConnections)

@@ -48,6 +48,7 @@ struct ProgramMetrics: Sendable {
             },
             refreshes: self.refreshes.providers,
             store: self.store.operations,
+            repairs: engine.repairCount,
             standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, standing in
                 [ProviderStanding.Word.failing, .refusesClient, .notProvider].map { word in
                     MetricsReport.Standing(

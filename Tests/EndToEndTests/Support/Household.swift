@@ -5,7 +5,7 @@ import Testing
 struct Household {
     let directory: TemporaryDirectory
     let mock: Mock
-    /// How long an exchange with the provider lasts; a claim stands 4 s longer.
+    /// How long callers wait and an answer is listened for; a claim stands 4 s longer.
     private let timeout: String
 
     /// - Parameter grace: for how long a spent refresh token still yields a pair.
@@ -20,7 +20,7 @@ struct Household {
     /// - Parameter failpoints: as `MARTLET_FAILPOINTS` has them.
     func gateway(_ failpoints: String = "") async throws -> Gateway {
         try await Program.$wrapper.withValue(["/usr/bin/env", "MARTLET_FAILPOINTS=\(failpoints)"]) {
-            try await Gateway(self.mock, settings: "timeout: \(self.timeout)", in: self.directory)
+            try await Gateway(self.mock, settings: "timeout: \(self.timeout)\n    answer_timeout: \(self.timeout)", in: self.directory)
         }
     }
 

@@ -26,6 +26,7 @@ import TokenModel
             troubles: [.init(provider: ProviderID("login"), kind: "token_refused", count: 2)],
             refreshes: refreshes.providers,
             store: store.operations,
+            repairs: 8,
             standings: [.init(provider: ProviderID("login"), reason: "failing", isHeld: true)],
             events: [("refresh_failed", 6)],
             alerts: [("delivered", 7)]
@@ -53,6 +54,7 @@ import TokenModel
         #"martlet_account_troubles{provider="login",trouble="token_refused"} 2"#,
         #"martlet_store_duration_seconds_count{operation="read"} 1"#,
         #"martlet_store_duration_seconds_count{operation="write"} 0"#,
+        "martlet_store_repairs_total 8",
         #"martlet_provider_held{provider="login",reason="failing"} 1"#,
         #"martlet_events_total{event="refresh_failed"} 6"#,
         #"martlet_webhook_alerts_total{outcome="delivered"} 7"#,

@@ -341,8 +341,9 @@ import TokenStorage
         try await house.withReplica(self.provider) { replica in
             _ = try await replica.engine.pass(for: alice)
             try await house.put(.valid(grant: GrantID("new")).with { $0.tokens = nil })
-            try await house.clock.advanceToSleeper(within: .seconds(10))
-            try await eventually("the pass to be dropped") { replica.events.last == .dropped(alice) }
+            try await house.clock.advance(bySleepersWithin: .seconds(10), until: "the pass to be dropped") {
+                replica.events.last == .dropped(alice)
+            }
         }
     }
 
