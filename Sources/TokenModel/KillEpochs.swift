@@ -48,11 +48,18 @@ package struct KillEpochs: Equatable, Sendable {
     }
 
     /// Judges tokens of `account` at `provider` with the stamp `stamp`.
-    package func verdict(on stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Verdict {
+    ///
+    /// - Parameter formerly: the providers that they were bound to before: a kill of any of them is about them too.
+    package func verdict(
+        on stamp: Epoch,
+        of account: AccountID,
+        at provider: ProviderID,
+        formerly: [ProviderID] = []
+    ) -> Verdict {
         // Nearly always.
         guard !self.marks.isEmpty || !self.ordered.isEmpty else { return .live }
         var verdict = Verdict.live
-        for scope in [.all, .provider(provider), .account(account)] as [KillScope] {
+        for scope in Self.scopes(of: account, at: provider, formerly) {
             if self.ordered[scope] != nil { return .killed }
             guard let mark = self.marks[scope] else { continue }
             if mark.isKilled { return .killed }
@@ -63,17 +70,26 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Whether requests under way with such tokens, where these are dead, may go on to their end: each kill that is about
     /// them lets them.
-    package func mayEnd(with stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Bool {
-        let scopes: [KillScope] = [.all, .provider(provider), .account(account)]
-        return scopes.allSatisfy { scope in
+    package func mayEnd(
+        with stamp: Epoch,
+        of account: AccountID,
+        at provider: ProviderID,
+        formerly: [ProviderID] = []
+    ) -> Bool {
+        Self.scopes(of: account, at: provider, formerly).allSatisfy { scope in
             self.ordered[scope] != .abort && self.marks[scope].map { stamp >= $0.abortEpoch } ?? true
         }
     }
 
     /// The last entry that killed tokens of `account` at `provider` with the stamp `stamp`; `nil` where they live.
-    package func killer(of stamp: Epoch, of account: AccountID, at provider: ProviderID) -> Epoch? {
-        let scopes: [KillScope] = [.all, .provider(provider), .account(account)]
-        return scopes.compactMap { self.marks[$0]?.epoch }.filter { stamp < $0 }.max()
+    package func killer(
+        of stamp: Epoch,
+        of account: AccountID,
+        at provider: ProviderID,
+        formerly: [ProviderID] = []
+    ) -> Epoch? {
+        Self.scopes(of: account, at: provider, formerly)
+            .compactMap { self.marks[$0]?.epoch }.filter { stamp < $0 }.max()
     }
 
     /// What took tokens of `account`, made for any of `providers`: for words about them, and no verdict.
@@ -85,7 +101,15 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Judges a pass.
     package func verdict(on pass: Pass) -> Verdict {
-        self.verdict(on: pass.stamp, of: pass.account, at: pass.provider)
+        self.verdict(on: pass.stamp, of: pass.account, at: pass.provider, formerly: pass.formerProviders)
+    }
+
+    private static func scopes(
+        of account: AccountID,
+        at provider: ProviderID,
+        _ formerProviders: [ProviderID]
+    ) -> [KillScope] {
+        [.all, .provider(provider), .account(account)] + formerProviders.map(KillScope.provider)
     }
 
     /// Whether `scope` itself is killed, whatever holds for the wider ones.

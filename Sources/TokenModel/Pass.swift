@@ -3,6 +3,8 @@ package struct Pass: Sendable, Equatable {
     package let account: AccountID
     /// Whose token it is.
     package let provider: ProviderID
+    /// Whose it was before an operator adopted it for another: a kill of any of them ends it.
+    package let formerProviders: [ProviderID]
     package let grant: GrantID
     /// Which of the grant's token sets this is: what a 401 is compared against.
     package let generation: Generation
@@ -15,6 +17,7 @@ package struct Pass: Sendable, Equatable {
     package init(
         account: AccountID,
         provider: ProviderID,
+        formerProviders: [ProviderID] = [],
         grant: GrantID,
         generation: Generation,
         stamp: Epoch,
@@ -23,6 +26,7 @@ package struct Pass: Sendable, Equatable {
     ) {
         self.account = account
         self.provider = provider
+        self.formerProviders = formerProviders
         self.grant = grant
         self.generation = generation
         self.stamp = stamp

@@ -30,6 +30,25 @@ import TokenModel
         #expect(self.verdict(epochs, stamp: 0) == .live)
     }
 
+    @Test func `given a kill of a provider that tokens were bound to before, it is about them too`() {
+        let before = ProviderID("before")
+        var epochs = KillEpochs()
+        epochs.raise(.provider(before), at: Epoch(3), holds: true)
+        func verdict(stamp: UInt64, formerly: [ProviderID]) -> KillEpochs.Verdict {
+            epochs.verdict(on: Epoch(stamp), of: self.alice, at: self.acme, formerly: formerly)
+        }
+        #expect(verdict(stamp: 2, formerly: [before]) == .killed)
+        #expect(verdict(stamp: 2, formerly: []) == .live)
+        #expect(epochs.killer(of: Epoch(2), of: self.alice, at: self.acme, formerly: [before]) == Epoch(3))
+        #expect(epochs.killer(of: Epoch(2), of: self.alice, at: self.acme) == nil)
+        #expect(!epochs.mayEnd(with: Epoch(2), of: self.alice, at: self.acme, formerly: [before]))
+        #expect(epochs.mayEnd(with: Epoch(2), of: self.alice, at: self.acme))
+
+        epochs.lift(.provider(before), at: Epoch(4))
+        #expect(verdict(stamp: 2, formerly: [before]) == .dead)
+        #expect(verdict(stamp: 3, formerly: [before]) == .live)
+    }
+
     @Test func `given a kill that is lifted, what was killed stays dead and what came behind it lives`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(3), holds: true)

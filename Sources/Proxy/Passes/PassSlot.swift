@@ -4,14 +4,20 @@ package import TokenModel
 /// One account's current pass on one event loop, with the lines that carry its token, made once per pass. An object, for
 /// the same reason as ``Gateway``.
 package final class PassSlot {
+    /// Whose a token is, and whose it was before.
+    private struct Owner: Equatable {
+        let provider: ProviderID
+        let formerProviders: [ProviderID]
+    }
+
     package let account: AccountID
     private var injections: [Injection]
     package private(set) var pass: Pass?
     /// What each request asks of the pass, apart from it: a copy of the pass costs a count for each of its parts.
     private var token: TokenMark?
-    private var origin = TokenOrigin(stamp: .start, provider: 0)
+    private var origin = TokenOrigin(stamp: .start, owner: 0)
     /// All whose passes were ever here, so that ``TokenOrigin`` can name one by its place.
-    private var providers: [ProviderID] = []
+    private var owners: [Owner] = []
     private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
     /// The pass is there, good or not.
@@ -31,17 +37,18 @@ package final class PassSlot {
         guard self.pass != pass else { return }
         self.pass = pass
         self.token = TokenMark(pass)
-        self.origin = TokenOrigin(stamp: pass.stamp, provider: self.place(of: pass.provider))
+        self.origin = TokenOrigin(stamp: pass.stamp, owner: self.place(of: pass))
         self.usableUntil = pass.usableUntil
         self.isUsed = false
         self.isProven = false
         self.lines = self.injections.map { $0.line(for: pass) }
     }
 
-    private func place(of provider: ProviderID) -> Int {
-        if let place = self.providers.firstIndex(of: provider) { return place }
-        self.providers.append(provider)
-        return self.providers.count - 1
+    private func place(of pass: Pass) -> Int {
+        let owner = Owner(provider: pass.provider, formerProviders: pass.formerProviders)
+        if let place = self.owners.firstIndex(of: owner) { return place }
+        self.owners.append(owner)
+        return self.owners.count - 1
     }
 
     /// Prepares lines for `injections`, which begin with those there are.
@@ -87,16 +94,28 @@ package final class PassSlot {
     }
 
     /// Whose the last pass was; `nil` where none has ever come.
-    var provider: ProviderID? { self.providers.isEmpty ? nil : self.providers[self.origin.provider] }
+    var provider: ProviderID? { self.owners.isEmpty ? nil : self.owners[self.origin.owner].provider }
 
     /// Judges a token that was in this slot.
     func verdict(on origin: TokenOrigin, by epochs: KillEpochs) -> KillEpochs.Verdict {
-        epochs.verdict(on: origin.stamp, of: self.account, at: self.providers[origin.provider])
+        let owner = self.owners[origin.owner]
+        return epochs.verdict(
+            on: origin.stamp,
+            of: self.account,
+            at: owner.provider,
+            formerly: owner.formerProviders
+        )
     }
 
     /// Whether a request under way with a token that was in this slot may go on to its end, where that is dead.
     func mayEnd(with origin: TokenOrigin, by epochs: KillEpochs) -> Bool {
-        epochs.mayEnd(with: origin.stamp, of: self.account, at: self.providers[origin.provider])
+        let owner = self.owners[origin.owner]
+        return epochs.mayEnd(
+            with: origin.stamp,
+            of: self.account,
+            at: owner.provider,
+            formerly: owner.formerProviders
+        )
     }
 }
 

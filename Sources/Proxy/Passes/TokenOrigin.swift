@@ -4,6 +4,6 @@ package import TokenModel
 package struct TokenOrigin: Equatable, Sendable {
     /// The kill epoch that the token's writer had read.
     package let stamp: Epoch
-    /// Whose token it is: a place in the slot's list.
-    let provider: Int
+    /// Whose token it is, and was before: a place in the slot's list.
+    let owner: Int
 }

@@ -132,7 +132,7 @@ extension RefreshEngine {
         }
         self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
         await self.tell(of: account, grant: grant)
-        try await self.checkForKill(of: rewrite.entry?.record, account, plan)
+        try await self.checkForKill(of: rewrite.entry?.record, account)
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }
 
@@ -142,62 +142,34 @@ extension RefreshEngine {
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
         let epochs = try await self.epochs(for: account)
-        var before: (record: AccountRecord, plan: AccountPlan)?
         let rewrite = try await self.rewrite(account, isDone: { $0.binding == $1.binding }) {
             entry,
             plan throws(AccountChangeError) in
             guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
-            // Else a kill of the one provider would be escaped by way of the other.
             guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else {
-                throw .killed(account, by: epochs, at: [plan.provider, record.binding.provider])
+                throw .killed(account, by: epochs, at: [plan.provider], record)
             }
-            before = (record, plan)
             record.adopt(plan.binding)
             return record
         }
-        if rewrite.hasWritten, let before { try await self.undoIfKilled(before.record, of: account, before.plan) }
         self.take(rewrite.entry, of: account, receipt: .stored)
         guard rewrite.hasWritten else { return }
+        try await self.checkForKill(of: rewrite.entry?.record, account)
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
     }
 
-    /// A kill may have come between the read of the log and the write: then what was imported is dead.
-    private func checkForKill(
-        of record: AccountRecord?,
-        _ account: AccountID,
-        _ plan: AccountPlan
-    ) async throws(AccountChangeError) {
-        guard let epochs = try? await self.kills.read() else { return }
-        switch epochs.verdict(on: record, of: account, at: plan.provider) {
+    /// A kill may have come between the read of the log and the write: then what was written is dead.
+    private func checkForKill(of record: AccountRecord?, _ account: AccountID) async throws(AccountChangeError) {
+        guard let record, let epochs = try? await self.kills.read() else { return }
+        switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
         case .live: return
         case .killed:
             self.kills.storedDead()
-            throw .killed(account, by: epochs, at: Set([plan.provider, record?.binding.provider].compactMap { $0 }))
+            throw .killed(account, by: epochs, at: [], record)
         case .dead:
             self.kills.storedDead()
             throw .killedMeanwhile(account)
         }
-    }
-
-    /// A kill of the provider before may have come between the read of the log and the adoption, after which it no longer
-    /// concerns the record: the tokens go to be revoked where they were made.
-    private func undoIfKilled(
-        _ record: AccountRecord,
-        of account: AccountID,
-        _ plan: AccountPlan
-    ) async throws(AccountChangeError) {
-        let epochs = try await self.epochs(for: account)
-        guard epochs.verdict(on: record, of: account, at: plan.provider) != .live else { return }
-        await self.takeAwayIfPossible(record, of: account)
-        let rewrite = try await self.rewrite(account, isDone: { adopted, _ in adopted.tokens == nil }) { entry, _ in
-            guard var adopted = entry?.record, adopted.mark == record.mark, adopted.tokens != nil else { return nil }
-            adopted.rememberKilled()
-            adopted.tokens = nil
-            adopted.trouble = nil
-            return adopted
-        }
-        self.take(rewrite.entry, of: account, receipt: .stored)
-        throw .killedMeanwhile(account)
     }
 
     func epochs(for account: AccountID) async throws(AccountChangeError) -> KillEpochs {
@@ -314,12 +286,16 @@ extension AccountChangeError {
         AccountChangeError(.notConfigured, "account \(account) is not in the configuration")
     }
 
-    /// - Parameter providers: the account's, and the one that its tokens were made for.
+    /// - Parameters:
+    ///   - providers: those that the configuration names for the account.
+    ///   - record: what the kill is about, where there is something.
     fileprivate static func killed(
         _ account: AccountID,
         by epochs: KillEpochs,
-        at providers: Set<ProviderID>
+        at providers: Set<ProviderID>,
+        _ record: AccountRecord? = nil
     ) -> AccountChangeError {
+        let providers = providers.union(record?.providers ?? [])
         let scopes = [.all] + providers.sorted().map(KillScope.provider) + [.account(account)]
         let revivals = scopes.filter(epochs.isKilled).map { "martlet revive \($0.option) --reason TEXT" }
         // What is dead by a kill that no longer holds needs no revival, but other tokens.

@@ -105,8 +105,8 @@ extension Flight {
             // to say of them anew.
             self.version = entry.version
             var success = success
-            // A kill may have taken the old tokens out meanwhile.
-            success.record.rememberKilled(of: entry.record)
+            // A kill may have taken the old tokens out meanwhile, and another binding is remembered.
+            success.record.keepHistory(of: entry.record)
             return self.commit(success)
         }
         self.see(entry, now: now)

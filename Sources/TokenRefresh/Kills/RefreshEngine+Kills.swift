@@ -3,7 +3,7 @@ internal import OAuth
 internal import ProviderClient
 internal import Synchronization
 package import TokenModel
-package import TokenStorage
+internal import TokenStorage
 
 /// Going by the kill log.
 extension RefreshEngine {
@@ -99,29 +99,5 @@ extension RefreshEngine {
         if let token = outcome.dropped?.accessToken {
             _ = await plan.endpoint.revoke(token, kind: .accessToken)
         }
-    }
-}
-
-extension KillEpochs {
-    /// Judges a record, or an account that has none, for a provider by the configuration and the one it was made for.
-    package func verdict(
-        on record: AccountRecord?,
-        of account: AccountID,
-        at provider: ProviderID
-    ) -> Verdict {
-        let stamp = record?.stamp ?? self.last
-        let verdict = self.verdict(on: stamp, of: account, at: provider)
-        guard verdict != .killed, let made = record?.binding.provider, made != provider else { return verdict }
-        let other = self.verdict(on: stamp, of: account, at: made)
-        return other == .live ? verdict : other
-    }
-
-    /// What took tokens of a record, or of an account that has none, likewise.
-    package func takings(
-        on record: AccountRecord?,
-        of account: AccountID,
-        at provider: ProviderID
-    ) -> Takings {
-        self.takings(of: account, at: Set([provider, record?.binding.provider].compactMap { $0 }))
     }
 }

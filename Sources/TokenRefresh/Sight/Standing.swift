@@ -86,6 +86,7 @@ extension Sight {
         return Pass(
             account: account,
             provider: record.binding.provider,
+            formerProviders: record.formerProviders,
             grant: record.grant,
             generation: record.generation,
             stamp: record.stamp,

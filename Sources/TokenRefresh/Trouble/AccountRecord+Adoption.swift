@@ -5,7 +5,7 @@ extension AccountRecord {
     ///
     /// What is known of the refresh token's use goes along; other troubles were with the client before.
     package mutating func adopt(_ binding: Binding) {
-        self.binding = binding
+        self.bind(to: binding)
         if self.trouble?.spent == .maybe {
             self.trouble?.dead = false
             self.trouble?.retryIn = .zero

@@ -55,6 +55,26 @@ import TokenModel
         #expect(self.mayLeave(gateway) == (scope != .account(Rig.account)))
     }
 
+    @Test func `I3_ a kill of a provider takes the passes of tokens that were bound to it before`()
+        throws
+    {
+        let before = ProviderID("before")
+        let gateway = self.gateway(.sample(formerProviders: [before]), .sample(2, account: Self.bob))
+        let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
+        var bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
+        guard let head = gateway.authorize(&bytes, route) else {
+            Issue.record("a live pass, and nothing may leave")
+            return
+        }
+        let origin = head.origin
+        gateway.fence(.kill(.provider(before)))
+        #expect(!self.mayLeave(gateway))
+        #expect(!gateway.isLive(origin, slot: route.slot))
+        #expect(self.mayLeave(gateway, "bob"))
+        gateway.follow(.installed(.sample(3, formerProviders: [before])))
+        #expect(!self.mayLeave(gateway))
+    }
+
     @Test func `an older log takes nothing back`() {
         let gateway = self.gateway()
         gateway.fence(.kill(at: 2, holds: false))

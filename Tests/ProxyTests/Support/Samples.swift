@@ -9,12 +9,14 @@ extension Pass {
         _ generation: UInt64 = 1,
         account: AccountID = Rig.account,
         provider: ProviderID = ProviderID("acme"),
+        formerProviders: [ProviderID] = [],
         stamp: Epoch = .start,
         usableFor time: Duration = .seconds(3_600)
     ) -> Pass {
         Pass(
             account: account,
             provider: provider,
+            formerProviders: formerProviders,
             grant: GrantID("grant-1"),
             generation: Generation(generation),
             stamp: stamp,

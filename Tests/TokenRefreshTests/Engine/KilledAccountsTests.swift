@@ -265,23 +265,105 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill of the provider before while tokens are adopted, they are taken away and not adopted`()
+    /// Tokens that the configuration's provider has not adopted yet.
+    private let before = ProviderID("before")
+
+    private func killProviderBefore(_ epochs: inout KillEpochs) {
+        epochs.raise(.provider(self.before), at: epochs.last.next, holds: true)
+    }
+
+    @Test func `given a kill of the provider before while tokens are adopted, they are dead, and nobody uses them`()
         async throws
     {
-        try await self.house.put(.valid().with { $0.binding.provider = ProviderID("before") })
+        try await self.house.put(.valid().with { $0.binding.provider = self.before })
         try await self.house.withReplica(self.endpoint) { replica in
-            self.house.kills.changeAfterNextRead {
-                $0.raise(.provider(ProviderID("before")), at: $0.last.next, holds: true)
-            }
+            self.house.kills.changeAfterNextRead { self.killProviderBefore(&$0) }
             let error = await #expect(throws: AccountChangeError.self) { try await replica.engine.adopt(alice) }
             #expect(error?.code == .killed)
-            let record = try await self.house.record()
-            #expect(record?.tokens == nil)
-            #expect(record?.hasKilled(Secret("rt-0")) == true)
-            #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
+            #expect(error?.message.contains("martlet revive --provider before") == true)
+            #expect(self.house.kills.storedDeadCount == 1)
+            replica.engine.follow(try await self.house.kills.read())
+            #expect(await replica.ask().value == .error(.killed))
+        }
+        #expect(self.endpoint.spent.isEmpty)
+    }
+
+    @Test func `given a kill of the provider before that the process which adopted did not live to see, it holds`()
+        async throws
+    {
+        // Given tokens that were adopted by a process that ended right then
+        var adopted = AccountRecord.expired().with { $0.binding.provider = self.before }
+        adopted.adopt(.acme)
+        try await self.house.put(adopted)
+        _ = self.house.kills.change { self.killProviderBefore(&$0) }
+
+        // When another goes by the log
+        try await self.house.withReplica(self.endpoint) { replica in
+            #expect(await replica.ask().value == .error(.killed))
+
+            // Then they are dead also when that is revived
+            replica.engine.follow(self.house.kills.change { $0.lift(.provider(self.before), at: $0.last.next) })
             #expect(await replica.ask().value == .error(.accountEmpty))
         }
         #expect(self.endpoint.spent.isEmpty)
+    }
+
+    @Test func `given adopted tokens, a kill of the provider before withdraws their pass, also after a refresh`()
+        async throws
+    {
+        try await self.house.put(.valid().with { $0.binding.provider = self.before })
+        self.endpoint.answer(.success(.sample(1)))
+        try await self.house.withReplica(self.endpoint) { replica in
+            try await replica.engine.adopt(alice)
+            #expect(await replica.ask().value.generation == Generation(1))
+            _ = await replica.engine.refreshNow(alice)
+            let passes = replica.events.compactMap { event in if case .installed(let pass) = event { pass } else { nil }
+            }
+            #expect(passes.map(\.generation) == [Generation(1), Generation(2)])
+            #expect(passes.allSatisfy { $0.provider == acme && $0.formerProviders == [self.before] })
+
+            replica.engine.follow(self.house.kills.change { self.killProviderBefore(&$0) })
+
+            #expect(replica.events.last == .dropped(alice))
+            #expect(await replica.ask().value == .error(.killed))
+        }
+    }
+
+    @Test func `given an import into an account with adopted tokens, a kill of the provider before is no matter of it`()
+        async throws
+    {
+        try await self.house.put(.valid().with { $0.binding.provider = self.before })
+        self.endpoint.answer(.success(.sample(5)))
+        try await self.house.withReplica(self.endpoint) { replica in
+            try await replica.engine.adopt(alice)
+            try await replica.engine.importTokens(Secret("rt-4"), for: alice)
+            replica.engine.follow(self.house.kills.change { self.killProviderBefore(&$0) })
+            #expect(await replica.ask().value.generation == Generation(1))
+            #expect(try await self.house.record()?.formerProviders == [])
+        }
+    }
+
+    @Test func `I4_given a kill and its revival between a refresh's claim and its commit, what it brings is dead`()
+        async throws
+    {
+        try await self.house.put(.expired())
+        self.endpoint.hold()
+        try await self.house.withReplica(self.endpoint) { replica in
+            let asked = replica.ask()
+            try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
+            self.kill(replica)
+            #expect(await asked.value == .error(.killed))
+            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            self.endpoint.release()
+
+            try await eventually("the dead tokens to be noticed") { self.house.kills.storedDeadCount == 1 }
+            let record = try #require(try await self.house.record())
+            let epochs = try await self.house.kills.read()
+            #expect(record.tokens?.refreshToken == Secret("rt-1"))
+            #expect(record.stamp == Epoch(7))
+            #expect(epochs.verdict(on: record, of: alice, at: acme) == .dead)
+            #expect(await replica.ask().value == .error(.accountEmpty))
+        }
     }
 }
 

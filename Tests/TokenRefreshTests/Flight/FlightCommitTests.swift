@@ -160,9 +160,11 @@ import TokenStorage
     }
 
     @Test func `tokens that came under the old binding keep it, also where the record was adopted meanwhile`() {
+        var elsewhere = Self.adopted
+        elsewhere.provider = ProviderID("new")
         var bench = FlightBench(.expired(), [.success(.sample())])
-        bench.interfere = { bench, step, number in
-            if step == "commit", number == 4 { bench.change { $0.adopt(Self.adopted) } }
+        bench.interfere = { [elsewhere] bench, step, number in
+            if step == "commit", number == 4 { bench.change { $0.adopt(elsewhere) } }
         }
 
         let outcome = bench.fly()
@@ -170,6 +172,8 @@ import TokenStorage
         #expect(outcome.result == .committed)
         #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
         #expect(bench.stored?.record.binding == .acme)
+        // A kill of either is about them.
+        #expect(bench.stored?.record.formerProviders == [elsewhere.provider])
     }
 
     // MARK: - Beside a kill
