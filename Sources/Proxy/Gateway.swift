@@ -12,6 +12,8 @@ package final class Gateway {
     private var table: RouteTable
     /// One per account, in the table's order.
     package private(set) var slots: [PassSlot]
+    /// Where each account's slot is.
+    private var places: [AccountID: Int]
     /// Which tokens are dead. No slot holds a pass that is dead by it.
     package private(set) var epochs = KillEpochs()
     /// From this moment on no token is put in: the store may hold a kill that nobody here has read.
@@ -22,6 +24,7 @@ package final class Gateway {
         self.callers = callers ?? CallerTable(nil, routes: table)
         self.table = table
         self.slots = table.slots.map { PassSlot(account: $0.account, injections: $0.injections) }
+        self.places = Dictionary(uniqueKeysWithValues: table.slots.enumerated().map { ($1.account, $0) })
     }
 
     /// What is to be done with a request.
@@ -98,12 +101,10 @@ package final class Gateway {
     package func follow(_ event: PassEvent) {
         switch event {
         case .installed(let pass):
-            guard let index = self.slots.firstIndex(where: { $0.account == pass.account }),
-                self.epochs.verdict(on: pass) == .live
-            else { return }
+            guard let index = self.places[pass.account], self.epochs.verdict(on: pass) == .live else { return }
             self.slots[index].install(pass)
         case .dropped(let account):
-            guard let index = self.slots.firstIndex(where: { $0.account == account }) else { return }
+            guard let index = self.places[account] else { return }
             self.slots[index].clear()
         // Whoever is under way may still use it; `clearUnused(but:)` ends that.
         case .retired: break
@@ -124,6 +125,7 @@ extension Gateway {
         for (index, slot) in table.slots.enumerated() {
             if index == self.slots.count {
                 self.slots.append(PassSlot(account: slot.account, injections: slot.injections))
+                self.places[slot.account] = index
             } else {
                 self.slots[index].prepare(slot.injections)
             }
