@@ -45,6 +45,29 @@ import TokenStorageSQLite
         #expect(try await AuditLog(records).lastNumber() == 2)
     }
 
+    @Test func `a record that was written over breaks the chain, also where the one behind it was made to fit`()
+        async throws
+    {
+        let records = Self.records(MemoryTokenStore())
+        let log = AuditLog(records)
+        let entries = ["one", "two", "three", "four"].map(Self.entry)
+        var written: [AuditRecord] = []
+        for entry in entries { written.append(try await log.append(entry)) }
+        func overwrite(_ entry: AuditEntry, _ number: UInt64, behind previous: AuditHash) async throws -> AuditHash {
+            let stored = try #require(try await records.read(.audit(number)))
+            let record = AuditRecord(entry, number: number, behind: previous)
+            _ = try await records.write(record.encoded(), at: .audit(number), expecting: stored.version)
+            return record.hash
+        }
+
+        let changed = try await overwrite(Self.entry("another"), 2, behind: written[0].hash)
+        #expect(try await Self.verified(log).firstFault == .unchained(3))
+        _ = try await overwrite(entries[2], 3, behind: changed)
+
+        // Each hash covers the one before it.
+        #expect(try await Self.verified(log).firstFault == .unchained(4))
+    }
+
     @Test(arguments: 0...17 as ClosedRange<UInt64>, [nil, 1, 4, 9] as [UInt64?])
     func `the last number is found, also where another is missing`(count: UInt64, gone: UInt64?) async throws {
         let store = MemoryTokenStore()
