@@ -10,7 +10,7 @@ extension KillSwitch {
     /// This process stops at once, whatever the store says. Where it does not take the kill that is kept, and written as
     /// soon as it does.
     /// - Parameter orderer: where the order comes from, for ``keptKills``.
-    /// - Returns: how far it has come. A pending kill goes on by itself.
+    /// - Returns: how far it has come, without its tokens. A pending kill goes on by itself.
     package func kill(
         _ scope: KillScope,
         reason: String,
@@ -47,7 +47,8 @@ extension KillSwitch {
             // What is called complete outlives this process.
             if self.copy?.isAllThatLasts == true { await self.copyEntries() }
             do throws(KillSwitchError) {
-                report = try await self.report(on: epoch, entry)
+                // Without its tokens: there may be thousands, and each is in a record of its own.
+                report = try await self.outline(of: epoch, entry)
             } catch {
                 // The kill stands: that must not look like a failure.
                 report = self.knownReport(on: epoch, entry)
@@ -231,32 +232,41 @@ extension KillSwitch {
         }
     }
 
+    /// What a read of a replica's record has found, `nil` where that has gone, and when the read had ended.
+    private struct SeenReplica: Sendable {
+        let entry: ReplicaVault.Entry?
+        let at: BootInstant
+    }
+
     /// One look at all who are waited for.
     ///
     /// - Returns: whether the kill is complete.
     private func round(of epoch: Epoch) async throws(StoreError) -> Bool {
         if self.isEnded(epoch) { return true }
-        var watch: KillWatch
         if let known = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) {
-            var found: [ReplicaID: ReplicaVault.Entry?] = [:]
-            for id in known.pending {
+            try await known.pending.readEach { id throws(StoreError) in
                 // One that does not open has said nothing.
-                guard let entry = try await self.replicas.readIfOpen(id) else { continue }
-                found.updateValue(try await self.withoutDead(entry.entry), forKey: id)
+                guard let found = try await self.replicas.readIfOpen(id) else { return Optional<SeenReplica>.none }
+                let entry = try await self.withoutDead(found.entry)
+                return SeenReplica(entry: entry, at: self.timepiece.now.boot)
+            } found: { id, seen in
+                // At once, and into what others who wait for this kill may have seen meanwhile.
+                if let seen { self.note(epoch) { $0.watch?.saw(seen.entry, of: id, at: seen.at) } }
             }
-            watch = known
-            watch.saw(found, at: self.timepiece.now.boot)
         } else {
             // After the raise, and counted from after the listing.
             var listed: [ReplicaVault.Entry] = []
             let there = try await self.replicas.list()
-            for entry in there.entries {
-                if let entry = try await self.withoutDead(entry) { listed.append(entry) }
+            try await there.entries.readEach { entry throws(StoreError) in
+                try await self.withoutDead(entry)
+            } found: { _, entry in
+                if let entry { listed.append(entry) }
             }
-            watch = KillWatch(epoch, listed: listed, unreadable: there.unreadable, now: self.timepiece.now.boot)
+            listed.sort { $0.id.rawValue < $1.id.rawValue }
+            let new = KillWatch(epoch, listed: listed, unreadable: there.unreadable, now: self.timepiece.now.boot)
+            self.note(epoch) { $0.watch = $0.watch ?? new }
         }
-        let new = watch
-        self.note(epoch) { $0.watch = new }
+        guard let watch = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) else { return false }
         guard watch.isComplete else {
             // Another may have seen it through.
             guard try await self.completion(of: epoch)?.end != nil else { return false }

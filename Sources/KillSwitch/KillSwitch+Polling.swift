@@ -38,6 +38,7 @@ extension KillSwitch {
             tasks.addTask { await self.followHints() }
             tasks.addTask { await self.sweepNowAndThen() }
             tasks.addTask { await self.revokeNowAndThen() }
+            tasks.addTask { await self.watchClaims() }
             tasks.addTask { await self.seeThrough() }
             tasks.addTask { await self.removeExpelled() }
             for await _ in self.bell { await self.answerPolls() }

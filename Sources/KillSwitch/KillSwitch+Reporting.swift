@@ -59,6 +59,17 @@ extension KillSwitch {
     private func knownKill(_ id: KillID) -> Kill? { self.state.withLock { $0.kills.first { $0.entry.id == id } } }
 
     func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
+        var report = try await self.outline(of: epoch, entry)
+        do throws(StoreError) {
+            report.tokens = try await self.revoker.tokens(of: epoch, entry.scope, self.epochs)
+        } catch {
+            throw KillSwitchError(error)
+        }
+        return report
+    }
+
+    /// A report without what became of the tokens: what it takes does not grow with them.
+    func outline(of epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
         var report = self.knownReport(on: epoch, entry)
         do throws(StoreError) {
             if let end = try await self.completion(of: epoch)?.end {
@@ -70,7 +81,6 @@ extension KillSwitch {
                 // Nobody here has looked yet: after a restart that takes a moment.
                 report.replicas = self.replicas(of: try await self.look(epoch))
             }
-            report.tokens = try await self.revoker.tokens(of: epoch, entry.scope, self.epochs)
         } catch {
             throw KillSwitchError(error)
         }

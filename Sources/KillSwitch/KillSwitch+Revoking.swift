@@ -10,8 +10,21 @@ extension KillSwitch {
 
     /// Has the tokens of a record revoked that is about to be written over, if they are dead.
     package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
-        try await self.revoker.takeAway(record, of: account, self.epochs)
+        let now = self.timepiece.now.wall
+        try await self.revoker.revocations.takeAway(record, of: account, self.epochs, at: now)
         self.ringForRevocation.yield()
+    }
+
+    /// The same for tokens that never got a place, where no kill switch runs yet: those of a journal that is taken over. The
+    /// log is read for it.
+    package static func takeAway(
+        orphanOf account: AccountID,
+        _ record: AccountRecord,
+        in records: SealedRecords
+    ) async throws(StoreError) {
+        var epochs = KillEpochs()
+        for entry in try await KillLog(records).entries(behind: .start) { epochs.fold(entry) }
+        try await RevocationVault(records).takeAway(record, of: account, epochs, at: Timepiece.system.now.wall)
     }
 
     /// Takes killed tokens out of records, and ended replicas out of the list: at the start, at once after a kill, and
@@ -81,6 +94,16 @@ extension KillSwitch {
         }
     }
 
+    /// Looks at the claims of others, each second for as long as any holds this process up.
+    func watchClaims() async {
+        for await _ in self.revoker.claims.bell {
+            while !self.revoker.claims.places.isEmpty, !Task.isCancelled {
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
+                if await self.revoker.lookAtClaims(self.epochs) { self.ringForRevocation.yield() }
+            }
+        }
+    }
+
     /// What the entry numbered `epoch` took tokens by. One that this process has not read is taken for a kill.
     private func taking(at epoch: Epoch) -> Revoker.Taking {
         let index = Int(clamping: epoch.rawValue) - 1
@@ -101,10 +124,10 @@ extension KillSwitch {
 
     /// Tokens of an account that kills and removals took away, and that are not revoked yet.
     ///
-    /// - Parameter settled: token sets whose tokens are left out.
+    /// - Parameter settled: tokens that are left out.
     package func tokensToRevoke(
         of account: AccountID,
-        besides settled: Set<TokenMark> = []
+        besides settled: [Secret] = []
     ) async throws(StoreError) -> [UnrevokedToken] {
         try await self.revoker.unrevoked(of: account, self.epochs, besides: settled)
     }

@@ -137,7 +137,14 @@ package final class KillSwitch: Sendable {
         self.timepiece = timepiece
         self.logger = logger
         self.fence = fence
-        self.revoker = Revoker(records, timepiece: timepiece, logger: logger, endpoint: endpoint)
+        self.revoker = Revoker(
+            records,
+            boot: boot,
+            witness: witness,
+            timepiece: timepiece,
+            logger: logger,
+            endpoint: endpoint
+        )
         (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.copyBell, self.ringForCopy) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
@@ -195,5 +202,6 @@ package final class KillSwitch: Sendable {
         self.newlyStanding.finish()
         self.ringForSweep.finish()
         self.ringForRevocation.finish()
+        self.revoker.claims.stop()
     }
 }

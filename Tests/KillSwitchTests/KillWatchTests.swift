@@ -28,7 +28,7 @@ import TokenStorage
     private func watch(until end: Int, without gap: Range<Int> = 0..<0) -> KillWatch {
         var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
         for second in 1...end where !gap.contains(second) {
-            watch.saw([self.id: self.entry()], at: self.at(Double(second)))
+            watch.saw(self.entry(), of: self.id, at: self.at(Double(second)))
         }
         return watch
     }
@@ -40,14 +40,14 @@ import TokenStorage
 
     @Test func `given a replica that acknowledges, it is complete`() {
         var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
-        watch.saw([self.id: self.entry(acknowledged: 3, version: 2)], at: self.at(1))
+        watch.saw(self.entry(acknowledged: 3, version: 2), of: self.id, at: self.at(1))
         #expect(watch.isComplete)
         #expect(watch.replicas.map(\.state) == [.acknowledged])
     }
 
     @Test func `given a replica that has gone, it is complete`() {
         var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
-        watch.saw([self.id: nil], at: self.at(1))
+        watch.saw(nil, of: self.id, at: self.at(1))
         #expect(watch.replicas.map(\.state) == [.gone])
     }
 
@@ -63,15 +63,46 @@ import TokenStorage
 
     @Test func `given a replica that writes anything, its silence counts anew`() {
         var watch = self.watch(until: 10)
-        watch.saw([self.id: self.entry(acknowledged: 2, version: 2)], at: self.at(11))
-        watch.saw([self.id: self.entry(acknowledged: 2, version: 2)], at: self.at(12.5))
+        watch.saw(self.entry(acknowledged: 2, version: 2), of: self.id, at: self.at(11))
+        watch.saw(self.entry(acknowledged: 2, version: 2), of: self.id, at: self.at(12.5))
         #expect(!watch.isComplete)
         #expect(watch.replicas.first?.until == self.at(22.1))
     }
 
-    @Test func `given a read that failed, nothing is inferred from it`() {
-        var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
-        watch.saw([:], at: self.at(1))
-        #expect(watch.replicas.map(\.state) == [.pending])
+    @Test func `given a replica whose record does not open, its silence counts from when it does`() {
+        var watch = KillWatch(Epoch(3), listed: [], unreadable: [self.id], now: self.start)
+        #expect(!watch.isComplete)
+        #expect(watch.replicas.first?.until == nil)
+
+        for second in 100...111 { watch.saw(self.entry(), of: self.id, at: self.at(Double(second))) }
+
+        #expect(!watch.isComplete)
+        #expect(watch.replicas.first?.until == self.at(100).advanced(by: .milliseconds(11_100)))
+        watch.saw(self.entry(), of: self.id, at: self.at(112))
+        #expect(watch.replicas.map(\.state) == [.leaseExpired])
+    }
+
+    @Test func `given reads of one that fail, its silence counts from after them, and that of others goes on`() {
+        let other = ReplicaID("s")
+        let others = ReplicaVault.Entry(id: other, record: self.entry().record, version: Version(1))
+        var watch = KillWatch(Epoch(3), listed: [self.entry(), others], now: self.start)
+        for second in 1...12 {
+            watch.saw(others, of: other, at: self.at(Double(second)))
+            if second < 3 || second > 5 { watch.saw(self.entry(), of: self.id, at: self.at(Double(second))) }
+        }
+        #expect(watch.replicas.map(\.state) == [.pending, .leaseExpired])
+        #expect(watch.replicas.first?.until == self.at(6).advanced(by: .milliseconds(11_100)))
+    }
+
+    @Test func `given rounds that take longer than the gap, replicas that are each read often enough lapse`() {
+        let other = ReplicaID("s")
+        let others = ReplicaVault.Entry(id: other, record: self.entry().record, version: Version(1))
+        var watch = KillWatch(Epoch(3), listed: [self.entry(), others], now: self.start)
+        // The one is read at the beginning of each round, the other 1.5 s later.
+        for round in 0...6 {
+            watch.saw(self.entry(), of: self.id, at: self.at(Double(round) * 2))
+            watch.saw(others, of: other, at: self.at(Double(round) * 2 + 1.5))
+        }
+        #expect(watch.isComplete)
     }
 }

@@ -55,6 +55,8 @@ struct KillAnswer: Encodable, Sendable {
     }
 
     private struct Tokens: Encodable {
+        /// `false` in the answer to the order: the numbers say nothing yet.
+        let isCounted: Bool
         let total: Int
         let waiting: Int
         let inFlight: Int
@@ -68,6 +70,7 @@ struct KillAnswer: Encodable, Sendable {
         let nextTryAt: String?
 
         init(_ tokens: KillReport.Tokens) {
+            self.isCounted = tokens.isCounted
             self.total = tokens.total
             self.waiting = tokens.waiting
             self.inFlight = tokens.inFlight
@@ -81,6 +84,7 @@ struct KillAnswer: Encodable, Sendable {
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
+            case isCounted = "counted"
             case inFlight = "in_flight"
             case givenUp = "given_up"
             case nextTryAt = "next_try_at"

@@ -35,6 +35,8 @@ package struct KillReport: Equatable, Sendable {
 
     /// What became of the tokens at their providers.
     package struct Tokens: Equatable, Sendable {
+        /// They were counted; else all of the following is nought, and says nothing.
+        package var isCounted = false
         /// Not revoked yet.
         package var waiting = 0
         /// Accounts whose refresh was under way: tokens may come that nobody knows yet.

@@ -1,10 +1,11 @@
 package import TokenModel
+internal import TokenStorage
 
 /// Finds out when a kill is complete: every replica that there was after its entry had become durable has fenced itself,
 /// has gone, or has said nothing since for longer than it goes on without reading the log.
 ///
-/// The last is counted by this process's own clock over reads at most 2 s apart: across a gap (this process was stopped,
-/// or the store was away) nothing is known, and the count starts anew. Time alone completes nothing.
+/// The last is counted for each by this process's own clock over its own reads, see ``UnchangedSince``. Time alone
+/// completes nothing.
 package struct KillWatch: Equatable, Sendable {
     /// What is known of a replica.
     package enum State: String, Sendable {
@@ -22,21 +23,16 @@ package struct KillWatch: Equatable, Sendable {
         package fileprivate(set) var state: State
         /// `nil` while its record does not open: nobody knows its lease.
         fileprivate var silence: Duration?
-        fileprivate var version: Version
-        fileprivate var silentSince: BootInstant
+        fileprivate var version: UnchangedSince<Version>
 
         /// When it will have been silent for long enough; `nil` where nobody waits for it any more, or nobody knows.
         package var until: BootInstant? {
-            self.state == .pending ? self.silence.map { self.silentSince.advanced(by: $0) } : nil
+            self.state == .pending ? self.silence.map { self.version.start.advanced(by: $0) } : nil
         }
     }
 
     package let epoch: Epoch
     package private(set) var replicas: [Replica]
-    private var lastRead: BootInstant
-
-    /// Reads further apart than this prove nothing about the time between them.
-    package static let longestGap = Duration.seconds(2)
 
     /// - Parameters:
     ///   - listed: all replicas, as listed after the entry had become durable; the listing was asked for at `now`.
@@ -49,15 +45,13 @@ package struct KillWatch: Equatable, Sendable {
         now: BootInstant
     ) {
         self.epoch = epoch
-        self.lastRead = now
         self.replicas = listed.map { entry in
             Replica(
                 id: entry.id,
                 name: entry.record.name,
                 state: entry.record.acknowledged >= epoch ? .acknowledged : .pending,
                 silence: entry.record.silence,
-                version: entry.version,
-                silentSince: now
+                version: UnchangedSince(entry.version, at: now)
             )
         }
         self.replicas += unreadable.map { id in
@@ -66,8 +60,7 @@ package struct KillWatch: Equatable, Sendable {
                 name: id.unreadableName,
                 state: .pending,
                 silence: nil,
-                version: Version(0),
-                silentSince: now
+                version: UnchangedSince(Version(0), at: now)
             )
         }
     }
@@ -77,32 +70,24 @@ package struct KillWatch: Equatable, Sendable {
 
     package var isComplete: Bool { self.replicas.allSatisfy { $0.state != .pending } }
 
-    /// Takes what one round of reads, all ended at `now`, has found of those that were pending.
+    /// Takes what a read of a replica's record has found that ended at `now`. Of one that failed, or did not open, there is
+    /// nothing to take.
     ///
-    /// - Parameter found: `nil` for a replica whose record has gone; one whose record does not open is not in it.
-    package mutating func saw(_ found: [ReplicaID: ReplicaVault.Entry?], at now: BootInstant) {
-        let isGap = self.lastRead.duration(to: now) > Self.longestGap
-        self.lastRead = now
-        for index in self.replicas.indices where self.replicas[index].state == .pending {
-            guard let entry = found[self.replicas[index].id] else { continue }
-            guard let entry else {
-                self.replicas[index].state = .gone
-                continue
-            }
-            if entry.record.acknowledged >= self.epoch {
-                self.replicas[index].state = .acknowledged
-                continue
-            }
-            if entry.version != self.replicas[index].version || isGap {
-                self.replicas[index].name = entry.record.name
-                self.replicas[index].silence = entry.record.silence
-                self.replicas[index].version = entry.version
-                self.replicas[index].silentSince = now
-            } else if let silence = self.replicas[index].silence,
-                self.replicas[index].silentSince.duration(to: now) >= silence
-            {
-                self.replicas[index].state = .leaseExpired
-            }
+    /// - Parameter entry: `nil` where the record has gone.
+    package mutating func saw(_ entry: ReplicaVault.Entry?, of id: ReplicaID, at now: BootInstant) {
+        guard let index = self.replicas.firstIndex(where: { $0.id == id }), self.replicas[index].state == .pending
+        else { return }
+        guard let entry else {
+            self.replicas[index].state = .gone
+            return
+        }
+        let age = self.replicas[index].version.saw(entry.version, at: now)
+        self.replicas[index].name = entry.record.name
+        self.replicas[index].silence = entry.record.silence
+        if entry.record.acknowledged >= self.epoch {
+            self.replicas[index].state = .acknowledged
+        } else if age >= entry.record.silence {
+            self.replicas[index].state = .leaseExpired
         }
     }
 }

@@ -65,14 +65,19 @@ package struct ReplicaVault: Sendable {
     /// All replicas there are.
     package func list() async throws(StoreError) -> Listing {
         var listing = Listing()
-        for key in try await self.records.store.allKeys(under: .replicas) {
-            let id = ReplicaID(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
-            if let found = try await self.readIfOpen(id) {
-                if let entry = found.entry { listing.entries.append(entry) }
-            } else {
-                listing.unreadable.append(id)
+        try await self.records.store.allKeys(under: .replicas)
+            .map { ReplicaID(rawValue: String($0.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count))) }
+            .readEach { id throws(StoreError) in
+                try await self.readIfOpen(id)
+            } found: { id, found in
+                if let found {
+                    if let entry = found.entry { listing.entries.append(entry) }
+                } else {
+                    listing.unreadable.append(id)
+                }
             }
-        }
+        listing.entries.sort { $0.id.rawValue < $1.id.rawValue }
+        listing.unreadable.sort { $0.rawValue < $1.rawValue }
         return listing
     }
 

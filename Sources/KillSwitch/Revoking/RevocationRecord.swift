@@ -35,14 +35,49 @@ package struct RevocationRecord: Equatable, Sendable {
     package var outcome: Outcome
     /// How often the provider was asked, or was about to be.
     package var tries: Int
+    /// Stands while a replica asks the provider: the others don't meanwhile.
+    package var claim: AccountRecord.Claim?
 }
 
 extension RevocationRecord {
-    private static let format: UInt8 = 1
+    /// The tokens of `record`, which the kill numbered `epoch` takes away at `now`.
+    static func tokens(
+        of record: AccountRecord,
+        _ account: AccountID,
+        killedBy epoch: Epoch,
+        at now: WallTime
+    ) -> [RevocationRecord] {
+        guard let tokens = record.tokens else { return [] }
+        func revocation(_ token: Secret?, _ kind: RevocableToken, endsAt: WallTime?) -> RevocationRecord? {
+            token.map { token in
+                RevocationRecord(
+                    epoch: epoch,
+                    account: account,
+                    binding: record.binding,
+                    kind: kind,
+                    token: token,
+                    endsAt: endsAt,
+                    takenAt: now,
+                    outcome: .waiting,
+                    tries: 0
+                )
+            }
+        }
+        let refreshTokenEndsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
+        return [
+            revocation(tokens.refreshToken, .refreshToken, endsAt: refreshTokenEndsAt),
+            revocation(tokens.accessToken, .accessToken, endsAt: tokens.expiresAt),
+        ].compactMap { $0 }
+    }
+}
+
+extension RevocationRecord {
+    private static let format: UInt8 = 2
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        let writer = FieldWriter(format: Self.format)
+        // Without a claim as before: a replica that is not yet replaced reads it too.
+        let writer = FieldWriter(format: self.claim == nil ? 1 : Self.format)
         writer.write(self.epoch.rawValue)
         writer.write(self.account.rawValue)
         writer.write(self.binding.provider.rawValue)
@@ -54,6 +89,11 @@ extension RevocationRecord {
         writer.write(self.takenAt.millisecondsSince1970)
         writer.write(self.outcome.rawValue)
         writer.write(Int64(self.tries))
+        if let claim {
+            writer.write(claim.boot.rawValue)
+            writer.write(claim.id.rawValue)
+            writer.write(claim.standsFor)
+        }
         return writer.finish()
     }
 
@@ -61,7 +101,7 @@ extension RevocationRecord {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        var reader = try FieldReader(bytes, formats: 1...Self.format)
         self.epoch = Epoch(rawValue: try reader.read())
         self.account = AccountID(rawValue: try reader.read())
         self.binding = AccountRecord.Binding(
@@ -83,6 +123,13 @@ extension RevocationRecord {
         }
         self.outcome = outcome
         self.tries = Int(try reader.read(Int64.self))
+        if reader.format >= 2 {
+            self.claim = AccountRecord.Claim(
+                boot: BootID(rawValue: try reader.read()),
+                id: ClaimID(rawValue: try reader.read()),
+                standsFor: try reader.read()
+            )
+        }
         try reader.finish()
     }
 }

@@ -15,14 +15,28 @@ struct RevocationVault: Sendable {
         let version: Version
     }
 
-    /// Writes down that a token of `record` is to be revoked, under a name that it has whoever finds it.
-    func writeDown(_ revocation: RevocationRecord, of record: AccountRecord) async throws(StoreError) {
-        let id = Self.id(of: revocation.kind, in: record)
-        do throws(StoreError) {
-            _ = try await self.records.write(revocation.encoded(), at: .revocation(id), expecting: nil)
-        } catch {
-            guard error.code == .conflict else { throw error }
+    /// Writes down the tokens of a record that are to be revoked, if they are dead by `epochs`.
+    func takeAway(
+        _ record: AccountRecord,
+        of account: AccountID,
+        _ epochs: KillEpochs,
+        at now: WallTime
+    ) async throws(StoreError) {
+        guard let epoch = epochs.killer(of: record, account) else { return }
+        for revocation in RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now) {
+            guard let key = self.key(of: revocation) else { continue }
+            do throws(StoreError) {
+                _ = try await self.records.write(revocation.encoded(), at: key, expecting: nil)
+            } catch {
+                guard error.code == .conflict else { throw error }
+            }
         }
+    }
+
+    /// Where a token waits, whoever has found it: it is named by itself, as two tokens may be of one generation where a claim
+    /// was broken. `nil` once it is erased.
+    func key(of revocation: RevocationRecord) -> RecordKey? {
+        revocation.token.map { .revocation(self.records.storeID.name(of: $0)) }
     }
 
     /// Those that are to be revoked.
@@ -30,7 +44,8 @@ struct RevocationVault: Sendable {
 
     /// Those of `account`: refresh tokens before access tokens, and of these the first taken first.
     func open(of account: AccountID) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
-        let found = try await self.read(self.open()) { $0.account == account }
+        var found: [(key: RecordKey, record: RevocationRecord)] = []
+        try await self.read(self.open()) { if $1.account == account { found.append(($0, $1)) } }
         return found.sorted {
             ($1.record.kind.rawValue, $0.record.takenAt) < ($0.record.kind.rawValue, $1.record.takenAt)
         }
@@ -78,60 +93,26 @@ struct RevocationVault: Sendable {
         }
     }
 
-    /// Under what a token of `record` is written down, whoever does.
-    static func id(of kind: RevocableToken, in record: AccountRecord) -> String {
-        Self.id(of: kind, in: TokenMark(grant: record.grant, generation: record.generation))
-    }
-
-    private static func id(of kind: RevocableToken, in mark: TokenMark) -> String {
-        "\(mark.grant)-\(mark.generation)-\(kind.rawValue)"
-    }
-
-    /// Where the tokens of the set `mark` wait, if they do.
-    static func keys(of mark: TokenMark) -> [RecordKey] {
-        RevocableToken.allCases.map { .revocation(Self.id(of: $0, in: mark)) }
-    }
-
-    /// Each token that the kill numbered `epoch` took away, once, by what it is written down under.
-    func all(of epoch: Epoch) async throws(StoreError) -> [String: RevocationRecord] {
-        var found: [String: RevocationRecord] = [:]
-        // A token that is settled in the meantime is found in the second list.
-        let open = try await self.read(self.open()) { $0.epoch == epoch }
-        for (key, record) in open { found[Self.id(of: key)] = record }
+    /// Each token that the kill numbered `epoch` took away, once, by where it waits or would.
+    func all(of epoch: Epoch) async throws(StoreError) -> [RecordKey: RevocationRecord] {
+        var found: [RecordKey: RevocationRecord] = [:]
+        // A token that is settled in the meantime is found in the second list. An earlier version named it by its generation.
+        try await self.read(self.open()) { if $1.epoch == epoch { found[self.key(of: $1) ?? $0] = $1 } }
         let settled = try await self.records.store.allKeys(under: .revoked(by: epoch.rawValue))
-        for (key, record) in try await self.read(settled, where: { _ in true }) { found[Self.id(of: key)] = record }
+        try await self.read(settled) { found[.revocation(Self.id(of: $0))] = $1 }
         return found
     }
 
-    /// Of what stands at `keys` and opens that which is wanted, in no order. Read some at a time, as there may be many.
+    /// What stands at `keys` and opens, in no order.
     private func read(
         _ keys: [RecordKey],
-        where isWanted: @Sendable (RevocationRecord) -> Bool
-    ) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
-        var rest = keys.makeIterator()
-        let found: Result<[(key: RecordKey, record: RevocationRecord)], StoreError> = await withTaskGroup(
-            of: (RecordKey, Result<RevocationRecord?, StoreError>).self
-        ) { reads in
-            for key in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
-                reads.addTask { await (key, self.result(at: key)) }
-            }
-            var found: [(key: RecordKey, record: RevocationRecord)] = []
-            for await (key, read) in reads {
-                switch read {
-                case .success(let record): if let record, isWanted(record) { found.append((key, record)) }
-                case .failure(let error): return .failure(error)
-                }
-                if let key = rest.next() { reads.addTask { await (key, self.result(at: key)) } }
-            }
-            return .success(found)
+        found take: (RecordKey, RevocationRecord) -> Void
+    ) async throws(StoreError) {
+        try await keys.readEach { key throws(StoreError) in
+            try await self.readIfOpens(key)
+        } found: { key, record in
+            if let record { take(key, record) }
         }
-        return try found.get()
-    }
-
-    private static let mostReadsAtOnce = 16
-
-    private func result(at key: RecordKey) async -> Result<RevocationRecord?, StoreError> {
-        do throws(StoreError) { return .success(try await self.readIfOpens(key)) } catch { return .failure(error) }
     }
 
     /// A report that leaves out one that does not open is worth more than none.

@@ -11,22 +11,22 @@ extension Revoker {
         _ epochs: KillEpochs
     ) async throws(StoreError) -> KillReport.Tokens {
         var tokens = KillReport.Tokens()
+        tokens.isCounted = true
         // First those that have not been written down: each is before it leaves its account, and counts once.
-        var left: Set<String> = []
-        for account in try await self.accounts(in: scope) {
-            guard let record = try await self.recordIfOpens(of: account),
-                epochs.killer(of: record.stamp, of: account, at: record.binding.provider) == epoch
-            else { continue }
+        var left: Set<RecordKey> = []
+        let now = self.timepiece.now.wall
+        try await self.accounts(in: scope).readEach { account throws(StoreError) in
+            try await self.recordIfOpens(of: account)
+        } found: { account, record in
+            guard let record, epochs.killer(of: record, account) == epoch else { return }
             if record.claim != nil { tokens.inFlight += 1 }
-            if record.tokens?.refreshToken != nil {
-                left.insert(RevocationVault.id(of: .refreshToken, in: record))
-            }
-            if record.tokens?.accessToken != nil { left.insert(RevocationVault.id(of: .accessToken, in: record)) }
+            let revocations = RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now)
+            left.formUnion(revocations.compactMap(self.revocations.key))
         }
         let written = try await self.revocations.all(of: epoch)
         tokens.waiting = left.subtracting(written.keys).count
-        for (id, record) in written {
-            if let next = self.nextTry(record, at: .revocation(id)) {
+        for (key, record) in written {
+            if let next = self.nextTry(record, at: key) {
                 tokens.nextTryAt = min(tokens.nextTryAt ?? next, next)
             }
             switch record.outcome {
@@ -71,16 +71,15 @@ extension Revoker {
     func unrevoked(
         of account: AccountID,
         _ epochs: KillEpochs,
-        besides settled: Set<TokenMark>
+        besides settled: [Secret]
     ) async throws(StoreError) -> [UnrevokedToken] {
         let now = self.timepiece.now.wall
-        let settled = Set(settled.flatMap { RevocationVault.keys(of: $0) })
         // First those that have not been written down: each is before it leaves its account, and counts once.
         let left = try await self.left(of: account, epochs)
         let written = try await self.revocations.open(of: account)
-        let open = left.filter { one in !written.contains { $0.key == one.key } } + written
-        let waiting = open.filter { key, record in
-            !settled.contains(key) && record.endsAt.map { now < $0 } ?? true
+        let open = left.filter { one in !written.contains { $0.record.token == one.record.token } } + written
+        let waiting = open.filter { _, record in
+            record.token.map(settled.contains) != true && record.endsAt.map { now < $0 } ?? true
         }
         return waiting.map { key, record in
             UnrevokedToken(
@@ -97,11 +96,9 @@ extension Revoker {
         of account: AccountID,
         _ epochs: KillEpochs
     ) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
-        guard let record = try await self.recordIfOpens(of: account), let tokens = record.tokens,
-            let epoch = epochs.killer(of: record.stamp, of: account, at: record.binding.provider)
+        guard let record = try await self.recordIfOpens(of: account), let epoch = epochs.killer(of: record, account)
         else { return [] }
-        return self.revocations(of: tokens, in: record, account, epoch).map {
-            (.revocation(RevocationVault.id(of: $0.kind, in: record)), $0)
-        }
+        return RevocationRecord.tokens(of: record, account, killedBy: epoch, at: self.timepiece.now.wall)
+            .compactMap { revocation in self.revocations.key(of: revocation).map { ($0, revocation) } }
     }
 }

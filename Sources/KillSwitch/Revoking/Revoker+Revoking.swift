@@ -57,10 +57,15 @@ extension Revoker {
         -> BootInstant?
     {
         guard let stored = try await self.revocations.read(key) else {
-            self.sightings.forget(key)
+            self.schedule.forget(key)
             return nil
         }
         var record = stored.record
+        // One of this process's own is left from a write that the store did not take.
+        if let claim = record.claim, claim.boot != self.boot {
+            // What is not over is looked at until it is.
+            guard await self.mayBreak(claim, in: stored.version, at: .revocation(key)) else { return nil }
+        }
         let now = self.timepiece.now
         guard let token = record.token, !Self.isGivenUp(record, now: now.wall) else {
             record.outcome = .unreachable
@@ -79,18 +84,20 @@ extension Revoker {
         }
         let due = self.due(record, at: key, now: now.boot)
         guard now.boot >= due else { return due }
-        // Whoever writes this asks the provider; the others wait for twice as long.
+        // Whoever writes this asks the provider; the others wait for what comes of it.
+        let endpoint = self.endpoint(record.binding)
         record.tries += 1
+        record.claim = AccountRecord.Claim(boot: self.boot, id: .random(), standsFor: Self.claimTime(at: endpoint))
         guard let version = try await self.revocations.write(record, at: key, expecting: stored.version) else {
             return due
         }
-        let endpoint = self.endpoint(record.binding)
         let verdict =
             if let endpoint {
                 await endpoint.revoke(token, kind: record.kind)
             } else {
                 RevocationVerdict.unreachable(.notConfigured)
             }
+        record.claim = nil
         record.outcome = RevocationRecord.Outcome(verdict)
         self.tell(verdict, of: record, taking(record.epoch), at: key, wasAsked: endpoint != nil)
         guard record.outcome.isOpen else {
@@ -120,7 +127,7 @@ extension Revoker {
             facts["provider.name"] = "\(record.binding.provider)"
             // It goes on for a day; once is enough for whoever can put the provider back.
             self.logger.log(
-                level: self.sightings.isNewOrphan(key) ? .warning : .debug,
+                level: self.schedule.isNewOrphan(key) ? .warning : .debug,
                 """
                 nobody was asked to revoke a \(taking.rawValue) token: its provider, or the client it was made for, is not \
                 configured any more; put it back within a day, or end the grant at the provider itself
@@ -136,7 +143,7 @@ extension Revoker {
         expecting version: Version
     ) async throws(StoreError) {
         try await self.revocations.settle(record, at: key, expecting: version)
-        self.sightings.forget(key)
+        self.schedule.forget(key)
     }
 
     /// By the wall clock, as processes come and go in that time; and not by that alone, as it may jump.
@@ -145,17 +152,23 @@ extension Revoker {
     }
 
     private func due(_ record: RevocationRecord, at key: RecordKey, now: BootInstant) -> BootInstant {
-        self.sightings.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
+        self.schedule.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
     }
 
     /// When this process asks again about a token that waits, by the wall clock; `nil` where none is there any more, where
     /// it or nobody is asked just now, and where only another process knows.
     func nextTry(_ record: RevocationRecord, at key: RecordKey) -> WallTime? {
-        guard record.token != nil, self.endpoint(record.binding) != nil else { return nil }
+        guard record.token != nil, record.claim == nil, self.endpoint(record.binding) != nil else { return nil }
         let pause = Self.pause(after: record.tries)
-        guard let due = self.sightings.knownDue(key, tries: record.tries, pause: pause) else { return nil }
+        guard let due = self.schedule.knownDue(key, tries: record.tries, pause: pause) else { return nil }
         let now = self.timepiece.now
         return now.wall.advanced(by: max(now.boot.duration(to: due), .zero))
+    }
+
+    /// How long a claim stands: the longest that a provider may be asked for, its metadata included and each proof of the
+    /// client tried, and 4 s for the store on both sides of it.
+    private static func claimTime(at endpoint: (any TokenEndpoint)?) -> Duration {
+        (endpoint.map { $0.timeout * (1 + 2 * $0.proofs.count) } ?? .zero) + .seconds(4)
     }
 
     private static func pause(after tries: Int) -> Duration {

@@ -7,21 +7,35 @@ package import TokenStorage
 /// Takes killed tokens out of the accounts' records, and has their providers revoke them (RFC 7009).
 ///
 /// A token is first written down as one to be revoked, then taken out of its account's record: it is never lost in
-/// between, and never used again. Every replica does this; whoever comes second finds it done.
+/// between, and never used again. Every replica does this; whoever comes second finds it done. One of them asks the
+/// provider: its claim stands in the token's record meanwhile.
 package struct Revoker: Sendable {
     /// Where tokens made for somebody are revoked.
     package typealias Endpoints = @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)?
 
     let revocations: RevocationVault
     let accounts: AccountVault
+    let boot: BootID
+    /// Knows which other boots have ended for certain.
+    let witness: (any BootWitness)?
     let timepiece: Timepiece
     let logger: Logger
     let endpoint: Endpoints
-    let sightings = ClaimSightings()
+    let schedule = RevocationSchedule()
+    let claims = WatchedClaims()
 
-    init(_ records: SealedRecords, timepiece: Timepiece, logger: Logger, endpoint: @escaping Endpoints) {
+    init(
+        _ records: SealedRecords,
+        boot: BootID,
+        witness: (any BootWitness)?,
+        timepiece: Timepiece,
+        logger: Logger,
+        endpoint: @escaping Endpoints
+    ) {
         self.revocations = RevocationVault(records)
         self.accounts = AccountVault(records)
+        self.boot = boot
+        self.witness = witness
         self.timepiece = timepiece
         self.logger = logger
         self.endpoint = endpoint
@@ -29,74 +43,38 @@ package struct Revoker: Sendable {
 
     /// Moves what is dead by `epochs` out of the accounts' records.
     func sweep(_ epochs: KillEpochs) async throws(StoreError) {
-        for account in try await self.accounts.accounts() {
-            do throws(StoreError) {
-                try await self.sweep(account, epochs)
-            } catch {
-                // One that does not open, or that another writes just now, must not keep the rest from being swept.
-                guard error.code != .unreachable else { throw error }
-                self.logger.debug("a killed account is swept later", metadata: ["account.name": "\(account)"])
-            }
+        for account in try await self.accounts.accounts() { try await self.sweep(account, epochs) }
+    }
+
+    /// The same for one account. One that does not open, or that another writes just now, does not keep the rest from being
+    /// swept.
+    func sweep(_ account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
+        do throws(StoreError) {
+            try await self.clear(account, epochs)
+        } catch {
+            guard error.code != .unreachable else { throw error }
+            if error.code == .unreadable { self.claims.forget(.account(account)) }
+            self.logger.debug("a killed account is swept later", metadata: ["account.name": "\(account)"])
         }
     }
 
-    private func sweep(_ account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
-        guard let entry = try await self.accounts.read(account),
-            epochs.killer(of: entry.record.stamp, of: account, at: entry.record.binding.provider) != nil
-        else { return }
+    private func clear(_ account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
+        guard let entry = try await self.accounts.read(account), epochs.killer(of: entry.record, account) != nil
+        else { return self.claims.forget(.account(account)) }
         var record = entry.record
         // A flight that still runs brings tokens that are dead when they come; its claim is looked after until then.
-        if let claim = record.claim, self.sightings.isOver(claim, of: account, now: self.timepiece.now.boot) {
+        if let claim = record.claim, await self.mayBreak(claim, in: entry.version, at: .account(account)) {
             record.claim = nil
         }
         if record.tokens != nil {
-            try await self.takeAway(entry.record, of: account, epochs)
+            try await self.revocations.takeAway(record, of: account, epochs, at: self.timepiece.now.wall)
             record.rememberKilled()
             record.tokens = nil
             record.trouble = nil
         }
-        guard record != entry.record else { return }
-        _ = try await self.accounts.write(record, for: account, expecting: entry.version)
-    }
-
-    /// Writes the tokens of a record down to be revoked, if they are dead.
-    func takeAway(_ record: AccountRecord, of account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
-        guard let tokens = record.tokens,
-            let epoch = epochs.killer(of: record.stamp, of: account, at: record.binding.provider)
-        else { return }
-        for token in self.revocations(of: tokens, in: record, account, epoch) {
-            try await self.revocations.writeDown(token, of: record)
+        if record != entry.record {
+            _ = try await self.accounts.write(record, for: account, expecting: entry.version)
         }
-    }
-
-    func revocations(
-        of tokens: TokenSet,
-        in record: AccountRecord,
-        _ account: AccountID,
-        _ epoch: Epoch
-    ) -> [RevocationRecord] {
-        let now = self.timepiece.now.wall
-        func revocation(_ token: Secret, _ kind: RevocableToken, endsAt: WallTime?) -> RevocationRecord {
-            RevocationRecord(
-                epoch: epoch,
-                account: account,
-                binding: record.binding,
-                kind: kind,
-                token: token,
-                endsAt: endsAt,
-                takenAt: now,
-                outcome: .waiting,
-                tries: 0
-            )
-        }
-        var revocations: [RevocationRecord] = []
-        if let token = tokens.refreshToken {
-            let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
-            revocations.append(revocation(token, .refreshToken, endsAt: endsAt))
-        }
-        if let token = tokens.accessToken {
-            revocations.append(revocation(token, .accessToken, endsAt: tokens.expiresAt))
-        }
-        return revocations
+        if record.claim == nil { self.claims.forget(.account(account)) }
     }
 }

@@ -28,6 +28,7 @@ extension RefreshEngine {
         var epochs = try await self.tellOfRemoval(of: account)
         let grant = GrantID.random()
         var revoked: Set<TokenMark> = []
+        var settled: [Secret] = []
         var outcomes: [ForgottenToken] = []
         // Of earlier rounds too, between which and the write a refresh's commit has come.
         var dead: AccountRecord?
@@ -45,6 +46,7 @@ extension RefreshEngine {
             if let tokens, revoked.insert(record.mark).inserted {
                 let round = await self.revoke(tokens, of: record, plan)
                 outcomes += round
+                settled += [tokens.refreshToken, tokens.accessToken].compactMap { $0 }
                 // They may live on: the provider is asked again for a day, also when it is back in the configuration.
                 if round.contains(where: \.isUnreachable) { try await self.writeDown(record, of: account) }
             }
@@ -75,7 +77,7 @@ extension RefreshEngine {
         }
         do throws(AccountChangeError) {
             // A sweep may have written down, and be about to ask of, what was revoked here.
-            return outcomes + (try await self.unrevoked(of: account, besides: revoked))
+            return outcomes + (try await self.unrevoked(of: account, besides: settled))
         } catch {
             // What was removed just now is removed, whatever else can't be known.
             guard outcomes.isEmpty else { return outcomes }
@@ -86,10 +88,10 @@ extension RefreshEngine {
     /// The account's tokens that were taken away, by whatever, and are not revoked yet, as ``forget(_:)`` names them. To look
     /// for them takes reading all that wait.
     ///
-    /// - Parameter settled: token sets whose tokens are left out.
+    /// - Parameter settled: tokens that are left out.
     package func unrevoked(
         of account: AccountID,
-        besides settled: Set<TokenMark> = []
+        besides settled: [Secret] = []
     ) async throws(AccountChangeError) -> [ForgottenToken] {
         do throws(StoreError) {
             return try await self.kills.unrevoked(of: account, besides: settled)

@@ -23,9 +23,8 @@ package protocol KillReader: Sendable {
     /// Tokens of an account that were taken away before, by whatever, and that their providers have not revoked yet: each
     /// is unreachable by now, and its provider is asked by itself.
     ///
-    /// - Parameter settled: token sets whose tokens are not among them, whatever is written down: their providers have
-    ///   just been asked.
-    func unrevoked(of account: AccountID, besides settled: Set<TokenMark>) async throws(StoreError) -> [ForgottenToken]
+    /// - Parameter settled: tokens that are not among them, whatever is written down: their providers have just been asked.
+    func unrevoked(of account: AccountID, besides settled: [Secret]) async throws(StoreError) -> [ForgottenToken]
 
     /// Tokens were stored that were dead by then: they are to be revoked.
     func storedDead()

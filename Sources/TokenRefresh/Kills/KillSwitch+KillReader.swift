@@ -23,7 +23,7 @@ extension KillSwitch: KillReader {
 
     package func unrevoked(
         of account: AccountID,
-        besides settled: Set<TokenMark>
+        besides settled: [Secret]
     ) async throws(StoreError) -> [ForgottenToken] {
         try await self.tokensToRevoke(of: account, besides: settled).map { token in
             ForgottenToken(

@@ -11,8 +11,27 @@ package struct TokenDigest: Hashable, Sendable {
         let digest = token.withUnredacted { span in
             unsafe span.withUnsafeBytes { bytes in unsafe SHA256.hash(data: bytes) }
         }
-        self.rawValue = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        self.rawValue = digest.hexadecimal
     }
+}
+
+extension StoreID {
+    /// What a token is called in keys of records, which are not sealed: its HMAC-SHA256 under the store's id.
+    ///
+    /// A token is drawn from too many to be guessed, so the name tells nothing of it, and the same token has another name
+    /// in another store. It depends on no sealing key: whoever finds the token, before a change of keys or after, gives it
+    /// this name.
+    package func name(of token: Secret) -> String {
+        let key = SymmetricKey(data: Array("martlet token name\0\(self.rawValue)".utf8))
+        let code = token.withUnredacted { span in
+            unsafe span.withUnsafeBytes { bytes in unsafe HMAC<SHA256>.authenticationCode(for: bytes, using: key) }
+        }
+        return code.hexadecimal
+    }
+}
+
+extension Sequence<UInt8> {
+    fileprivate var hexadecimal: String { self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 }
 
 extension AccountRecord {

@@ -18,6 +18,7 @@ package actor BootRegister: BootWitness, SuccessJournal {
 
     private let files: BootFiles
     private let store: OpenedStore
+    private let dispose: TokenDisposal
     /// `nil` after ``close()``.
     private var own: BootLock?
     private let boot: BootID
@@ -31,18 +32,22 @@ package actor BootRegister: BootWitness, SuccessJournal {
 
     /// Begins a boot: locks its file, and makes its journal where one is wanted.
     ///
-    /// - Parameter hasJournal: whether what the store does not take is kept on the disk.
+    /// - Parameters:
+    ///   - hasJournal: whether what the store does not take is kept on the disk.
+    ///   - dispose: takes what the store has no place for, of the journals that are taken over.
     /// - Throws: where there can be no lock. A journal that can't be made is gone without, see ``hasJournal``.
     package init(
         _ boot: BootID,
         in stateDirectory: String,
         _ store: OpenedStore,
-        hasJournal: Bool
+        hasJournal: Bool,
+        _ dispose: @escaping TokenDisposal
     ) throws(SystemCallError) {
         let files = BootFiles(stateDirectory: stateDirectory, storeID: store.storeID)
         let path = files.journalPath(of: boot)
         self.files = files
         self.store = store
+        self.dispose = dispose
         self.boot = boot
         self.own = try files.begin(boot)
         self.journal = hasJournal ? try? JournalFile(making: path, store.journalSeal(of: boot)) : nil
@@ -100,7 +105,7 @@ package actor BootRegister: BootWitness, SuccessJournal {
         var sum = Inheritance()
         do throws(SystemCallError) {
             let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: boot))
-            sum = await self.store.accounts.inherit(contents.entries)
+            sum = await self.store.accounts.inherit(contents.entries, self.dispose)
             sum.unopened = contents.unopened
             sum.missingKeys = Set(contents.locked.keys)
             if sum.isWhole { try PrivateDirectory.remove(path) }

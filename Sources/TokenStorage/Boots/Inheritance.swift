@@ -1,4 +1,4 @@
-internal import TokenModel
+package import TokenModel
 
 /// What was done with the journals of boots that have ended.
 package struct Inheritance: Equatable, Sendable {
@@ -33,12 +33,17 @@ package struct Inheritance: Equatable, Sendable {
     var isWhole: Bool { self.left == 0 && self.unopened == 0 }
 }
 
+/// What becomes of new tokens that the store has no place for any more: another grant or a later generation stands there.
+///
+/// - Throws: where that can't be settled now. They stay in their journal.
+package typealias TokenDisposal = @Sendable (AccountRecord, AccountID) async throws(StoreError) -> Void
+
 extension AccountVault {
-    /// Commits what a boot that has ended still owed to the store.
-    func inherit(_ entries: [JournalEntry]) async -> Inheritance {
+    /// Commits what a boot that has ended still owed to the store, and hands to `dispose` what it has no place for.
+    func inherit(_ entries: [JournalEntry], _ dispose: TokenDisposal) async -> Inheritance {
         var sum = Inheritance()
         for entry in entries {
-            switch await self.inherit(entry) {
+            switch await self.inherit(entry, dispose) {
             case true?: sum.committed += 1
             case false?: sum.dropped += 1
             case nil: sum.left += 1
@@ -48,15 +53,18 @@ extension AccountVault {
     }
 
     /// - Returns: whether it was committed; `nil` where the store can't say, or takes nothing.
-    private func inherit(_ entry: JournalEntry) async -> Bool? {
+    private func inherit(_ entry: JournalEntry, _ dispose: TokenDisposal) async -> Bool? {
         for _ in 0..<Self.mostTries {
             do throws(StoreError) {
                 let stored = try await self.read(entry.account)
                 var record = entry.record
-                if let stored { record.rememberKilled(of: stored.record) }
+                if let stored { record.keepHistory(of: stored.record) }
                 // A write whose answer was lost may stand.
                 if stored?.record == record { return true }
-                guard entry.isOwed(to: stored?.record) else { return false }
+                guard entry.isOwed(to: stored?.record) else {
+                    try await dispose(record, entry.account)
+                    return false
+                }
                 _ = try await self.write(record, for: entry.account, expecting: stored?.version)
                 return true
             } catch {

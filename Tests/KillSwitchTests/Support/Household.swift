@@ -78,12 +78,32 @@ struct Household: Sendable {
         }
     }
 
+    /// The same, but time passes only by what `body` does.
+    func runByHand(_ replicas: [Replica], _ body: () async throws -> Void) async throws {
+        for replica in replicas { try await replica.kills.start() }
+        try await withThrowingDiscardingTaskGroup { tasks in
+            for replica in replicas { tasks.addTask { await replica.kills.run() } }
+            defer { for replica in replicas { replica.kills.stop() } }
+            try await body()
+        }
+    }
+
+    /// Lets time pass, from one sleeper to the next that is to wake within a second, until what stands at `key` has been
+    /// read again.
+    func passTime(untilRead key: RecordKey) async throws {
+        let (clock, store, before) = (self.clock, self.store, self.store.reads(of: key))
+        try await clock.advance(bySleepersWithin: .seconds(1), until: "\(key) to be read") {
+            store.reads(of: key) > before
+        }
+    }
+
     /// Puts tokens of an account there.
     func put(
         _ account: String,
         stamp: UInt64 = 0,
         provider: String = "acme",
-        claim: AccountRecord.Claim? = nil
+        claim: AccountRecord.Claim? = nil,
+        formerProviders: [ProviderID] = []
     ) async throws {
         let record = AccountRecord(
             grant: .random(),
@@ -100,7 +120,8 @@ struct Household: Sendable {
                 tokenEndpointOrigin: "https://login.example",
                 clientID: "my-app"
             ),
-            claim: claim
+            claim: claim,
+            formerProviders: formerProviders
         )
         _ = try await self.vault.write(record, for: AccountID(account), expecting: nil)
     }
@@ -128,7 +149,7 @@ final class HeardFence: KillFence {
         var fenced: [Epoch] = []
         var all: [KillEpochs] = []
         var replaced: [AccountID] = []
-        var until = BootInstant.distantPast
+        var until: [BootInstant] = []
         var isStuck = false
         var stuck: [CheckedContinuation<Void, Never>] = []
     }
@@ -142,7 +163,11 @@ final class HeardFence: KillFence {
     var epochs: KillEpochs { self.state.withLock { $0.all.last ?? KillEpochs() } }
     var replaced: [AccountID] { self.state.withLock { $0.replaced } }
     /// Until when tokens may be put into requests.
-    var until: BootInstant { self.state.withLock { $0.until } }
+    var until: BootInstant { self.untils.last ?? .distantPast }
+    /// All that it was told of that, in order.
+    var untils: [BootInstant] { self.state.withLock { $0.until } }
+    /// Somebody waits for a fence that is stuck.
+    var isWaitedFor: Bool { self.state.withLock { !$0.stuck.isEmpty } }
 
     /// Fencing does not end until ``release()``.
     func stick() { self.state.withLock { $0.isStuck = true } }
@@ -172,7 +197,7 @@ final class HeardFence: KillFence {
     }
 
     func replaced(_ account: AccountID) async { self.state.withLock { $0.replaced.append(account) } }
-    func inject(until instant: BootInstant) { self.state.withLock { $0.until = instant } }
+    func inject(until instant: BootInstant) { self.state.withLock { $0.until.append(instant) } }
 }
 
 /// A provider that revokes, or does what a test tells it to.
@@ -180,6 +205,8 @@ final class RevokingEndpoint: TokenEndpoint {
     private struct State {
         var verdict = RevocationVerdict.revoked
         var isConfigured = true
+        var isHeld = false
+        var held: [CheckedContinuation<Void, Never>] = []
         var revoked: [String] = []
     }
 
@@ -192,6 +219,18 @@ final class RevokingEndpoint: TokenEndpoint {
     var asked: [String] { self.state.withLock { $0.revoked } }
 
     func answer(_ verdict: RevocationVerdict) { self.state.withLock { $0.verdict = verdict } }
+
+    /// It answers nobody until ``release()``.
+    func hold() { self.state.withLock { $0.isHeld = true } }
+
+    func release() {
+        let held = self.state.withLock { state in
+            defer { state.held = [] }
+            state.isHeld = false
+            return state.held
+        }
+        for one in held { one.resume() }
+    }
 
     var isConfigured: Bool { self.state.withLock { $0.isConfigured } }
 
@@ -210,143 +249,14 @@ final class RevokingEndpoint: TokenEndpoint {
 
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
         let text = token.withUnredacted { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) }
-        return self.state.withLock { state in
-            state.revoked.append(text)
-            return state.verdict
-        }
-    }
-}
-
-/// A memory store that a test can take away, or make read-only.
-final class WilfulTokenStore: TokenStore {
-    enum Mood: Sendable { case good, away, readOnly }
-
-    private let store = MemoryTokenStore()
-    private struct State {
-        var mood = Mood.good
-        var hangs = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-        var mute: RecordKey?
-        var spoiled: RecordKey?
-        var losesAnswer = false
-        var losesAnswerAt: RecordKey?
-        var losesWriteAt: RecordKey?
-        var beforeWrite: (key: RecordKey, body: @Sendable () async -> Void)?
-        var afterWrite: (key: RecordKey, body: @Sendable () async -> Void)?
-    }
-
-    private let state = Mutex(State())
-
-    func become(_ mood: Mood) { self.state.withLock { $0.mood = mood } }
-
-    /// Reads don't end until ``answer()``.
-    func hang() { self.state.withLock { $0.hangs = true } }
-
-    func answer() {
-        let waiting = self.state.withLock { state in
-            defer { state.waiting = [] }
-            state.hangs = false
-            return state.waiting
-        }
-        for one in waiting { one.resume() }
-    }
-
-    /// Erases what stands there, as a store that was put back from a backup.
-    func lose(_ key: RecordKey) async throws {
-        guard let stored = try await self.store.read(key) else { return }
-        try await self.store.remove(key, expecting: stored.version)
-    }
-
-    /// Calls `body` once, before something is written there next.
-    func beforeWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
-        self.state.withLock { $0.beforeWrite = (key, body) }
-    }
-
-    /// Calls `body` once, when the next write there stands, and before its writer hears of that.
-    func afterWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
-        self.state.withLock { $0.afterWrite = (key, body) }
-    }
-
-    /// From now on nobody writes there.
-    func refuseWrites(at key: RecordKey) { self.state.withLock { $0.mute = key } }
-
-    /// Flips a bit of what is read there.
-    func spoil(_ key: RecordKey) { self.state.withLock { $0.spoiled = key } }
-
-    /// The next write stands, and looks as if it might not.
-    func loseNextAnswer() { self.state.withLock { $0.losesAnswer = true } }
-
-    /// The same, of the next write there.
-    func loseNextAnswer(at key: RecordKey) { self.state.withLock { $0.losesAnswerAt = key } }
-
-    /// The next write there is acknowledged, and lost.
-    func loseNextWrite(at key: RecordKey) { self.state.withLock { $0.losesWriteAt = key } }
-
-    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        self.state.withLock { $0.revoked.append(text) }
         await withCheckedContinuation { continuation in
-            let hangs = self.state.withLock { state in
-                if state.hangs { state.waiting.append(continuation) }
-                return state.hangs
+            let isHeld = self.state.withLock { state in
+                if state.isHeld { state.held.append(continuation) }
+                return state.isHeld
             }
-            if !hangs { continuation.resume() }
+            if !isHeld { continuation.resume() }
         }
-        try self.check(writes: false)
-        let isSpoiled = self.state.withLock { $0.spoiled == key }
-        guard let stored = try await self.store.read(key), isSpoiled else { return try await self.store.read(key) }
-        var bytes = stored.value.bytes
-        bytes[bytes.count / 2] ^= 1
-        return StoredRecord(version: stored.version, value: SealedBytes(bytes: bytes))
-    }
-
-    func write(
-        _ value: SealedBytes,
-        at key: RecordKey,
-        as version: Version,
-        expecting: Version?
-    ) async throws(StoreError) {
-        try self.check(writes: true)
-        if self.state.withLock({ $0.mute == key }) { throw StoreError(.unwritable, "nobody writes here") }
-        let before = self.state.withLock { state in
-            state.beforeWrite?.key == key ? state.beforeWrite.take()?.body : nil
-        }
-        await before?()
-        let isLostWrite = self.state.withLock { state in
-            defer { if state.losesWriteAt == key { state.losesWriteAt = nil } }
-            return state.losesWriteAt == key
-        }
-        guard !isLostWrite else { return }
-        try await self.store.write(value, at: key, as: version, expecting: expecting)
-        let after = self.state.withLock { state in
-            state.afterWrite?.key == key ? state.afterWrite.take()?.body : nil
-        }
-        await after?()
-        let isLost = self.state.withLock { state in
-            let isLostHere = state.losesAnswerAt == key
-            if isLostHere { state.losesAnswerAt = nil }
-            defer { state.losesAnswer = false }
-            return state.losesAnswer || isLostHere
-        }
-        if isLost { throw StoreError(.unreachable, "the answer was lost") }
-    }
-
-    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try self.check(writes: true)
-        try await self.store.remove(key, expecting: expecting)
-    }
-
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
-        try self.check(writes: false)
-        return try await self.store.keys(under: prefix, after: after, limit: limit)
-    }
-
-    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
-
-    private func check(writes: Bool) throws(StoreError) {
-        switch self.state.withLock({ $0.mood }) {
-        case .good: return
-        case .readOnly where !writes: return
-        case .readOnly: throw StoreError(.unwritable, "the store is read-only")
-        case .away: throw StoreError(.unreachable, "the store was taken away")
-        }
+        return self.state.withLock { $0.verdict }
     }
 }

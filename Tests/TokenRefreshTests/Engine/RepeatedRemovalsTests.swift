@@ -38,7 +38,7 @@ import TokenStorage
             let outcomes = try await replica.engine.forget(alice)
             #expect(outcomes.map(\.verdict) == [.revoked, .revoked, .unreachable(.waiting)])
             // And what a sweep may still ask of, of those that are revoked, is no matter of waiting
-            #expect(self.house.kills.settled == [record.mark])
+            #expect(self.house.kills.settled == [Secret("rt-0"), Secret("at-0")])
         }
     }
 

@@ -13,7 +13,7 @@ final class ScriptedKills: KillReader {
         var takenAway: [AccountRecord] = []
         var takesNothing = false
         var unrevoked: [AccountID: [ForgottenToken]] = [:]
-        var settled: Set<TokenMark> = []
+        var settled: [Secret] = []
         var storedDead = 0
         var imports: [AccountID: GrantID] = [:]
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
@@ -98,12 +98,12 @@ final class ScriptedKills: KillReader {
         if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
     }
 
-    /// The token sets that were left out when somebody asked what waits, the last time.
-    var settled: Set<TokenMark> { self.state.withLock { $0.settled } }
+    /// The tokens that were left out when somebody asked what waits, the last time.
+    var settled: [Secret] { self.state.withLock { $0.settled } }
 
     func unrevoked(
         of account: AccountID,
-        besides settled: Set<TokenMark>
+        besides settled: [Secret]
     ) async throws(StoreError) -> [ForgottenToken] {
         let tokens: [ForgottenToken]? = self.state.withLock { state in
             state.settled = settled

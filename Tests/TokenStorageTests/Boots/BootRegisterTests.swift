@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import TestKit
 import Testing
 import TokenModel
@@ -23,9 +24,10 @@ import TokenStorage
     private func begin(
         _ store: OpenedStore,
         as boot: BootID = .random(),
-        hasJournal: Bool = true
+        hasJournal: Bool = true,
+        _ dispose: @escaping TokenDisposal = { _, _ in }
     ) throws -> BootRegister {
-        try BootRegister(boot, in: self.directory.path, store, hasJournal: hasJournal)
+        try BootRegister(boot, in: self.directory.path, store, hasJournal: hasJournal, dispose)
     }
 
     /// A boot that keeps `records` and is killed.
@@ -186,6 +188,25 @@ import TokenStorage
 
         #expect([inherited.committed, inherited.dropped] == [0, 1])
         #expect(try await store.accounts.read(self.alice)?.record == later)
+    }
+
+    @Test func `tokens without a place in the store stay in the journal until somebody takes them`()
+        async throws
+    {
+        let store = try await self.open()
+        let other = AccountRecord.sample(grant: "other", generation: 1)
+        _ = try await store.accounts.write(other, for: self.alice, expecting: nil)
+        let dead = try await self.killed(store, keeping: self.success)
+        let busy = try self.begin(store) { _, _ throws(StoreError) in throw StoreError(.unreachable, "not now") }
+
+        #expect(await busy.inheritAll().left == 1)
+        #expect(await !busy.isDead(dead))
+        let taken = Mutex<[Secret?]>([])
+        let free = try self.begin(store) { record, _ in taken.withLock { $0.append(record.tokens?.refreshToken) } }
+
+        #expect(await free.isDead(dead))
+        #expect(taken.withLock { $0 } == [self.success.tokens?.refreshToken])
+        #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
     }
 
     @Test func `a released success is not committed`() async throws {

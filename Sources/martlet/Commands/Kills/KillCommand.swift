@@ -44,17 +44,19 @@ struct KillCommand: AsyncParsableCommand {
             wait: self.wait,
             streams: self.drain ? "drain" : "abort"
         )
+        let client = try await self.admin.client(otherwise: AdminRequest.nothingWasKilled)
         let reply = try await Self.send(
             .kill(Array(try JSONEncoder().encode(order)), wait: try KillWait.duration(self.wait)),
             for: order.scope,
             reason: self.reason,
-            by: self.admin.client(otherwise: AdminRequest.nothingWasKilled)
+            by: client
         )
         let kill = try reply.read(KillReply.self)
         if self.admin.isJSON {
             Console.say(reply.text)
         } else {
-            for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
+            let shown = await Self.counted(kill, by: client)
+            for line in KillText(times: RelativeTime(now: .now)).lines(shown) { Console.say(line) }
         }
         if kill.audited == false {
             let later = kill.isComplete ? "" : "; where the gateway has to keep it, it gets there with the kill"

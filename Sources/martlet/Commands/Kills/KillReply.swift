@@ -48,6 +48,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     }
 
     package struct Tokens: Decodable, Equatable, Sendable {
+        /// Whether the numbers say anything; `nil` where a gateway of before counts them always.
+        package let isCounted: Bool?
         package let total: Int
         package let waiting: Int
         package let inFlight: Int
@@ -63,6 +65,7 @@ package struct KillReply: Decodable, Equatable, Sendable {
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
+            case isCounted = "counted"
             case inFlight = "in_flight"
             case givenUp = "given_up"
             case nextTryAt = "next_try_at"

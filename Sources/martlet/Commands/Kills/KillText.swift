@@ -85,6 +85,7 @@ package struct KillText: Sendable {
     }
 
     private static func tokens(_ tokens: KillReply.Tokens) -> String {
+        guard tokens.isCounted != false else { return "not counted yet; martlet kills counts them" }
         guard tokens.total > 0 else { return "none" }
         let counts = [
             ("revoked", tokens.revoked), ("waiting to be revoked", tokens.waiting),

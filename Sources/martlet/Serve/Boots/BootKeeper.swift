@@ -1,3 +1,4 @@
+internal import KillSwitch
 internal import LocalFiles
 internal import Logging
 internal import Settings
@@ -34,7 +35,10 @@ struct BootKeeper: Sendable {
                 boot,
                 in: settings.stateDirectory,
                 store,
-                hasJournal: settings.store.isDurable
+                hasJournal: settings.store.isDurable,
+                { record, account throws(StoreError) in
+                    try await KillSwitch.takeAway(orphanOf: account, record, in: store.records)
+                }
             )
         } catch {
             logger.error(

@@ -2,26 +2,14 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// What this process has seen stand unchanged, and since when, by its own clock.
-final class ClaimSightings: Sendable {
+/// When each token's provider is asked again, by this process's own clock.
+final class RevocationSchedule: Sendable {
     private struct State {
-        var claims: [AccountID: (claim: AccountRecord.Claim, since: BootInstant)] = [:]
         var tries: [RecordKey: (tries: Int, since: BootInstant)] = [:]
         var orphans: Set<RecordKey> = []
     }
 
     private let state = Mutex(State())
-
-    /// Whether a claim has been there for longer than it stands: whoever made it is gone.
-    func isOver(_ claim: AccountRecord.Claim, of account: AccountID, now: BootInstant) -> Bool {
-        self.state.withLock { state in
-            guard let seen = state.claims[account], seen.claim == claim else {
-                state.claims[account] = (claim, now)
-                return false
-            }
-            return seen.since.duration(to: now) > claim.standsFor
-        }
-    }
 
     /// When a provider is to be asked again that was asked `tries` times: `pause` after the first sight of that.
     func due(_ key: RecordKey, tries: Int, pause: Duration, now: BootInstant) -> BootInstant {

@@ -1,0 +1,157 @@
+import KillSwitch
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Tokens that wait to be revoked are called by themselves.
+@Suite struct NamedTokensTests {
+    private let house = Household()
+    private let alice = AccountID("alice")
+
+    private func record(_ tokens: String, grant: GrantID = .random(), stamp: UInt64 = 0) -> AccountRecord {
+        AccountRecord(
+            grant: grant,
+            generation: Generation(1),
+            tokens: TokenSet(
+                accessToken: Secret("at-\(tokens)"),
+                refreshToken: Secret("rt-\(tokens)"),
+                receivedAt: self.house.clock.wall,
+                lifetime: .seconds(3_600)
+            ),
+            stamp: Epoch(stamp),
+            binding: AccountRecord.Binding(
+                provider: ProviderID("acme"),
+                tokenEndpointOrigin: "https://login.example",
+                clientID: "my-app"
+            )
+        )
+    }
+
+    @Test func `given two token sets of one generation, as a broken claim leaves them, all their tokens are revoked`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        let grant = GrantID.random()
+        let (stored, dropped) = (self.record("stored", grant: grant), self.record("dropped", grant: grant))
+        _ = try await self.house.vault.write(stored, for: self.alice, expecting: nil)
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await one.kills.takeAway(tokensOf: dropped, self.alice)
+            try await one.kills.takeAway(tokensOf: dropped, self.alice)
+            try await eventually("all to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 4
+            }
+            #expect(Set(self.house.provider.asked) == ["rt-stored", "at-stored", "rt-dropped", "at-dropped"])
+        }
+    }
+
+    @Test func `given records under the names of an earlier version, their tokens are revoked and counted once`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        let record = self.record("alice")
+        let grant = record.grant
+        _ = try await self.house.vault.write(record, for: self.alice, expecting: nil)
+        // The sweep writes them down, and can't empty the account.
+        self.house.store.refuseWrites(at: .account("alice"))
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("them to be written down") { try await self.keys().count == 2 }
+            for key in try await self.keys() {
+                try await eventually("one to have the other name") {
+                    guard let stored = try await self.house.records.read(key) else { return true }
+                    let kind = try RevocationRecord(decoding: stored.plaintext).kind
+                    let old = RecordKey.revocation("\(grant)-1-\(kind.rawValue)")
+                    _ = try? await self.house.records.write(stored.plaintext, at: old, expecting: nil)
+                    return (try? await self.house.store.remove(key, expecting: stored.version)) != nil
+                }
+            }
+            let tokens = try await one.kills.report(on: report.id).tokens
+            #expect(tokens.total == 2)
+
+            self.house.provider.answer(.revoked)
+            try await eventually("them to be settled") { try await self.keys().isEmpty }
+            let revoked = try await one.kills.revocations(of: report.id)
+            #expect(revoked.count { $0.outcome == .revoked } >= 2)
+        }
+    }
+
+    private func keys() async throws -> [RecordKey] {
+        try await self.house.store.keys(under: .revocations, after: nil, limit: 9)
+    }
+
+    @Test func `the name of a token tells nothing of it, and is another in another store`() {
+        let (token, store) = (Secret("rt-alice"), StoreID.random())
+        let name = store.name(of: token)
+        #expect(name == StoreID(rawValue: store.rawValue).name(of: Secret("rt-alice")))
+        #expect(name != store.name(of: Secret("rt-bob")))
+        #expect(name != StoreID.random().name(of: token))
+        #expect(name != TokenDigest(of: token).rawValue)
+        #expect(name.utf8.count == 64)
+        #expect(!name.contains("alice"))
+    }
+
+    @Test func `given adopted tokens, a kill of the provider before has them revoked where they are bound to`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        let before = ProviderID("before")
+        try await self.house.put("alice", formerProviders: [before])
+        try await self.house.put("bob")
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(
+                .provider(before),
+                reason: "drill",
+                streams: .abort,
+                wait: .seconds(1)
+            )
+            try await eventually("both tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+            #expect(Set(self.house.provider.asked) == ["rt-alice", "at-alice"])
+            #expect(try await self.house.vault.read(self.alice)?.record.tokens == nil)
+            #expect(try await self.house.vault.read(AccountID("bob"))?.record.tokens != nil)
+            let waiting = try await one.kills.tokensToRevoke(of: self.alice)
+            #expect(waiting.isEmpty)
+        }
+    }
+
+    @Test(arguments: [KillEntry.Kind.removed, .kill, .replaced])
+    func `given tokens in a dead boot's journal and another grant in the store, they are revoked if killed`(
+        kind: KillEntry.Kind
+    ) async throws {
+        // Given a boot that ended with tokens in its journal, whose account has another grant since
+        let directory = try TemporaryDirectory()
+        let ring = GivenKeyRing(KeyRing(current: .random()), name: "test")
+        let opened = try await OpenedStore.open(self.house.store, keys: ring)
+        let records = opened.records
+        func register() throws -> BootRegister {
+            try BootRegister(.random(), in: directory.path, opened, hasJournal: true) {
+                record,
+                account throws(StoreError) in
+                try await KillSwitch.takeAway(orphanOf: account, record, in: records)
+            }
+        }
+        let dead = try register()
+        _ = await dead.keep(self.record("late"), for: self.alice)
+        await dead.close()
+        let entry = KillEntry(kind, .account(self.alice), reason: "drill", streams: .abort, at: self.house.clock.wall)
+        _ = try await KillLog(records).append(entry, behind: .start)
+        _ = try await opened.accounts.write(self.record("new", stamp: 1), for: self.alice, expecting: nil)
+
+        // When the next takes it over
+        let inherited = try await register().inheritAll()
+
+        // Then what is dead waits to be revoked, and what was only replaced does not
+        #expect(inherited.dropped == 1)
+        #expect(try await self.keys().count == (kind == .replaced ? 0 : 2))
+        let one = self.house.replica("a", records: records)
+        try await self.house.run([one]) {
+            try await eventually("them to be revoked") { try await self.keys().isEmpty }
+        }
+        #expect(Set(self.house.provider.asked) == (kind == .replaced ? [] : ["rt-late", "at-late"]))
+    }
+}

@@ -1,0 +1,128 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// When a kill may be called complete, and how long a lease lasts.
+@Suite struct PromisesOfCompleteTests {
+    private let house = Household()
+    private let acme = ProviderID("acme")
+
+    /// A replica that says nothing by itself.
+    private func putReplica(lease: Duration) async throws -> ReplicaVault.Entry {
+        let record = ReplicaRecord(boot: .random(), name: "silent", lease: lease, joinedAt: self.house.clock.wall)
+        return try await ReplicaVault(self.house.records).write(record, for: .random(), expecting: nil)
+    }
+
+    @Test func `I4_given a replica that has read of a kill and is not fenced yet, the kill waits`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        let slow = self.house.replica("slow", lease: .seconds(36_000))
+        try await self.house.run([one, slow]) {
+            slow.fence.stick()
+            defer { slow.fence.release() }
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
+            try await eventually("the other to fence itself") { slow.fence.isWaitedFor }
+            let looks = self.house.clock.now.advanced(by: .seconds(5))
+            try await eventually("some looks at it") { self.house.clock.now > looks }
+
+            let before = try await one.kills.listReplicas().first { $0.record.name == "slow" }
+            #expect(before?.record.acknowledged == .start)
+            #expect(try await one.kills.report(on: report.id).state == .pending)
+
+            slow.fence.release()
+            try await eventually("the kill to be complete") {
+                try await one.kills.report(on: report.id).state == .complete
+            }
+            let end = try await one.kills.report(on: report.id)
+            #expect(end.replicas.map(\.state) == [.acknowledged, .acknowledged])
+        }
+    }
+
+    @Test func `I4_given another kill in the log at its number, a kill is not complete by that one's replicas`()
+        async throws
+    {
+        let silent = try await self.putReplica(lease: .seconds(36_000))
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
+            #expect(report.state == .pending)
+
+            // As a store that lost the kill, and that the others have filled before this replica was there again
+            let other = KillEntry(.kill, .account(AccountID("bob")), reason: "b", streams: .abort, at: report.startedAt)
+            let stood = try #require(try await self.house.records.read(.kill(1)))
+            _ = try await self.house.records.write(other.encoded(), at: .kill(1), expecting: stood.version)
+            var record = silent.record
+            record.acknowledged = Epoch(1)
+            _ = try await ReplicaVault(self.house.records).write(record, for: silent.id, expecting: silent.version)
+
+            let looks = self.house.clock.now.advanced(by: .seconds(30))
+            try await eventually("some looks at it") { self.house.clock.now > looks }
+            #expect(try await one.kills.report(on: report.id).state == .pending)
+            #expect(try await self.house.records.read(.killEnd(1)) == nil)
+        }
+    }
+
+    @Test func `given a read of the log that takes its time, the lease counts from when it was sent`() async throws {
+        let one = self.house.replica("a", lease: .seconds(1_000))
+        try await self.house.runByHand([one]) {
+            let (sentAt, before) = (self.house.clock.now, one.fence.untils.count)
+            self.house.store.hang()
+            let reading = Task { _ = try await one.kills.read() }
+            try await eventually("the log to be read") { self.house.store.isWaitedFor }
+            self.house.clock.advance(by: .seconds(100))
+            self.house.store.answer()
+            _ = try await reading.value
+
+            // Its lease without a hundredth; what is read after it may renew it.
+            #expect(one.fence.untils.dropFirst(before).first == sentAt.advanced(by: .seconds(990)))
+        }
+    }
+
+    @Test func `given a process that was stopped, a silence from before it is not added to the one after it`()
+        async throws
+    {
+        let silent = try await self.putReplica(lease: .seconds(10))
+        let one = self.house.replica("a", lease: .seconds(36_000))
+        try await self.house.runByHand([one]) {
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
+            func look() async throws { try await self.house.passTime(untilRead: .replica(silent.id.rawValue)) }
+            self.house.clock.advance(by: .seconds(2))
+            for _ in 0..<3 { try await look() }
+
+            self.house.clock.advance(by: .seconds(60))
+            let stoppedUntil = self.house.clock.now
+            for _ in 0..<3 { try await look() }
+
+            #expect(try await one.kills.report(on: report.id).state == .pending)
+            while try await one.kills.report(on: report.id).state == .pending { try await look() }
+            // 10 s and a hundredth, and one second.
+            #expect(stoppedUntil.duration(to: self.house.clock.now) >= .milliseconds(11_100))
+        }
+    }
+
+    @Test func `given account records that can't be read just now, a kill is complete and answered all the same`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        for account in ["alice", "bob"] { try await self.house.put(account) }
+        try await self.house.run([one]) {
+            self.house.store.hang(.accounts)
+            defer { self.house.store.answer() }
+            let killing = Task {
+                try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            }
+            let report = try await within("the kill to be answered") { try await killing.value }
+            #expect(report.state == .complete)
+            #expect(!report.tokens.isCounted)
+
+            self.house.store.answer()
+            try await eventually("its tokens to be counted, and revoked") {
+                let tokens = try await one.kills.report(on: report.id).tokens
+                return tokens.isCounted && tokens.revoked == 4
+            }
+        }
+    }
+}
