@@ -3,13 +3,15 @@ import Testing
 
 /// What callers send and get arrives unchanged, and as it comes.
 @Suite struct StreamingTests {
+    private static let tenMebibytes = Payload(size: 10 << 20)
+
     @Test(arguments: [["--data-binary"], ["-H", "Transfer-Encoding: chunked", "--data-binary"]])
     func `ten mebibytes go up unchanged, by length and in chunks`(options: [String]) async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
-        let body = Payload(size: 10 << 20)
+        let body = Self.tenMebibytes
         try directory.write(body.bytes, to: "body")
 
         let arguments = ["-X", "POST", "-H", "Expect:"] + options + ["@\(directory.path(of: "body"))"]

@@ -36,15 +36,24 @@ package final class ChildProcess: Sendable {
         unsafe posix_spawn_file_actions_addopen(&actions, 2, errors, writing, 0o600)
         unsafe martlet_spawn_in(&actions, directory)
 
+        // The thread that starts it may be one of those that signals are kept from.
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var blocked = sigset_t()
+        unsafe sigemptyset(&blocked)
+        unsafe posix_spawnattr_setsigmask(&attributes, &blocked)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
         var id: pid_t = 0
         let words = unsafe ([executable] + arguments).map { unsafe strdup($0) } + [nil]
         let settings = unsafe environment.map { unsafe $0.map { unsafe strdup("\($0)=\($1)") } + [nil] }
         defer { unsafe (words + (settings ?? [])).forEach { unsafe free($0) } }
         let failure =
             if let settings = unsafe settings {
-                unsafe posix_spawn(&id, executable, &actions, nil, words, settings)
+                unsafe posix_spawn(&id, executable, &actions, &attributes, words, settings)
             } else {
-                unsafe posix_spawn(&id, executable, &actions, nil, words, environ)
+                unsafe posix_spawn(&id, executable, &actions, &attributes, words, environ)
             }
         guard failure == 0 else { throw SpawnFailure(number: failure) }
         self.id = id

@@ -1,3 +1,4 @@
+import Foundation
 import MockServers
 import Testing
 
@@ -84,9 +85,10 @@ import Testing
                 let all = await wire.readToEnd()
                 let end = try #require(all.firstRange(of: Array("\r\n\r\n".utf8))).upperBound
                 #expect(all.count - end == 10_000_000)
-                let period = (0..<251).map(BytePattern.byte(at:))
-                let periods = repeatElement(period, count: 10_000_000 / 251 + 1).joined()
-                #expect(all[end...] == Array(periods)[..<10_000_000])
+                let period = Data((0..<251).map(BytePattern.byte(at:)))
+                var periods = Data(capacity: 10_000_251)
+                while periods.count < 10_000_000 { periods.append(period) }
+                #expect(Data(all[end...]) == periods.prefix(10_000_000))
             }
         }
     }

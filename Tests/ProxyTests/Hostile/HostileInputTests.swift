@@ -73,16 +73,23 @@ import Testing
 
     @Test(arguments: HostileRow.allCases)
     func `a request that is cut within its body is never ended at the upstream`(row: HostileRow) async throws {
+        let cases = HostileCase.all.compactMap { hostile -> (HostileCase, GatewayError.Code, [String])? in
+            guard hostile.row == row, case .cut(let code, let content) = hostile.outcome else { return nil }
+            return (hostile, code, content)
+        }
+        guard !cases.isEmpty else { return }
         try await withRig { rig in
-            for hostile in HostileCase.all where hostile.row == row {
-                guard case .cut(let code, let content) = hostile.outcome else { continue }
+            // An upstream that has just taken the token gets a body as it comes.
+            var idle: Peer? = try await self.probe(rig)
+            for (hostile, code, content) in cases {
                 let comment = Comment(rawValue: hostile.testDescription)
                 let caller = try await rig.caller()
                 defer { caller.close() }
                 try await caller.send(
                     "POST /acme/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
                 )
-                let upstream = try await rig.upstream.accept()
+                let upstream = if let idle { idle } else { try await rig.upstream.accept() }
+                idle = nil
                 let head = PassedRequest("POST /v2/x", framing: "Transfer-Encoding: chunked")
                     .head(port: rig.upstream.port)
                 #expect(try await upstream.bytes(expecting: head) == head, comment)

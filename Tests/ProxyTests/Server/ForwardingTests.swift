@@ -16,10 +16,12 @@ import TokenModel
             let caller = try await rig.caller()
             try await caller.send(request)
             let upstream = try await rig.upstream.accept()
-            let arrived = try await upstream.request()
+            let head = try await upstream.head()
+            if head["Expect"] != nil { try await upstream.send("HTTP/1.1 100 Continue\r\n\r\n") }
+            let body = String(buffer: try await upstream.body(of: head))
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")
-            return arrived
+            return (head, body)
         }
     }
 

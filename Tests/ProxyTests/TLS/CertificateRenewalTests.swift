@@ -25,6 +25,13 @@ import Testing
         return ProxyPlan(listeners: [], routes: routes, eventLoops: 1)
     }
 
+    /// A request for which the gateway trusts no upstream: the handshake is begun, heard, and given up.
+    private func expectDistrust(_ rig: Rig, _ caller: Peer, _ target: String) async throws {
+        try await caller.send("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = try? await rig.upstream.accept().rest()
+        #expect(try await caller.answer().head.status == 502)
+    }
+
     private func request(_ caller: Peer) async throws -> Int {
         try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
         return try await caller.answer().head.status
@@ -87,8 +94,7 @@ import Testing
         }
         try await withRig(setup) { [setup] rig in
             let caller = try await rig.caller()
-            try await caller.send("GET /one/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(try await caller.answer().head.status == 502)
+            try await self.expectDistrust(rig, caller, "/one/")
 
             try self.files.write(TestCertificates.selfSigned, to: "roots.pem")
             let renewal = try rig.server.renewCertificates(from: self.plan(setup, trusting: trust))
@@ -96,9 +102,7 @@ import Testing
             #expect(renewal == CertificateRenewal(listeners: [], routes: ["one", "two"]))
             // The loop has heard of it by then: else it may dial twice.
             try await rig.settle()
-            let refused = rig.upstream.connections
             try await caller.send("GET /one/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            for _ in 0..<refused { _ = try await rig.upstream.accept() }
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
@@ -136,10 +140,7 @@ import Testing
             try await upstreams[1].send("HTTP/1.1 204 No Content\r\n\r\n")
             #expect(try await busy.head().status == 204)
             _ = try await upstreams[1].rest()
-            for caller in [idle, busy] {
-                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-                #expect(try await caller.answer().head.status == 502)
-            }
+            for caller in [idle, busy] { try await self.expectDistrust(rig, caller, "/acme/") }
         }
     }
 }
