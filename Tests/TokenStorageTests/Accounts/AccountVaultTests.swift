@@ -24,6 +24,26 @@ struct AccountVaultTests {
         #expect(try await self.vault.read(AccountID("alice")) == AccountVault.Entry(record: record, version: .first))
     }
 
+    @Test func `whenever one record is written, salt, nonce and ciphertext are drawn anew`() async throws {
+        // Given the same record under the same key at the same place: written first, over itself, and in a copy of the store
+        let (account, storeID) = (AccountID("alice"), StoreID.random())
+        var stored: [[UInt8]] = []
+        for writes in [2, 1] {
+            let store = MemoryTokenStore()
+            let vault = AccountVault(store: store, keyRing: self.keyRing, storeID: storeID)
+            var version: Version?
+            for _ in 1...writes {
+                version = try await vault.write(.sample(), for: account, expecting: version)
+                stored.append(try #require(try await store.read(.account("alice"))).value.bytes)
+            }
+        }
+        // Then no two of them are alike in what is stored, at any place
+        #expect(stored.count == 3 && Set(stored.map(\.count)).count == 1)
+        for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+            #expect(stored[one].placesShared(with: stored[other], behind: [UInt8].sealedHeader) == [])
+        }
+    }
+
     @Test func `a write behind another writer's carries the record that is there`() async throws {
         let account = AccountID("alice")
         let theirs = AccountRecord.sample(generation: Generation(7))

@@ -30,6 +30,13 @@ import TokenStorage
         #expect(file.second.count == JournalSeal.count(of: self.second.encoded()))
     }
 
+    @Test func `whenever one entry is kept at one place, salt, nonce and ciphertext are drawn anew`() throws {
+        let frames = try (1...2).map { _ in try self.seal.frame(of: self.first.encoded(), at: 0) }
+        let sealed = frames.map { Array($0[JournalFrame.headerCount...]) }
+        #expect(sealed[0].count == sealed[1].count)
+        #expect(sealed[0].placesShared(with: sealed[1], behind: [UInt8].sealedHeader) == [])
+    }
+
     @Test func `I19_an entry torn at any of its bytes is passed over, and what stands before it is kept`() throws {
         let file = try self.file()
         for end in file.second {
