@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import TokenModel
 
-/// A kill that comes between a head's being written and the kernel's having all of it.
+/// A kill, or a lease's end, that comes between a head's being written and the kernel's having all of it.
 @Suite struct UnflushedFencingTests {
     private func setup(_ speaksTLS: Bool) throws -> Rig.Setup {
         guard speaksTLS else { return Rig.Setup() }
@@ -87,19 +87,41 @@ import TokenModel
         }
     }
 
+    /// An upstream that has answered a request whole, of which it has the first bytes: the rest waits on a connection that
+    /// is idle.
+    private func answeredEarly(_ rig: Rig) async throws -> Peer {
+        let caller = try await rig.caller()
+        try await caller.send(Self.longRequest)
+        let upstream = try await rig.upstream.accept()
+        #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
+        try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        #expect(try await caller.answer().body == "ok")
+        return upstream
+    }
+
+    @Test(arguments: [false, true])
+    func `I6_ what a request that was answered early has left unsent does not leave after the lease`(
+        speaksTLS: Bool
+    ) async throws {
+        try await withRig(self.narrow(speaksTLS)) { rig in
+            let upstream = try await self.answeredEarly(rig)
+
+            rig.server.inject(until: .distantPast)
+
+            try await eventually("the connection to be closed by the gateway") { OtherEnd(of: upstream) == nil }
+            let (rest, ending) = try await upstream.rest()
+            #expect(rest.readableBytes < Self.longField.utf8.count)
+            #expect(ending == .reset)
+        }
+    }
+
     @Test(arguments: KillStreams.allCases, [false, true])
     func `I3_ what a request that was answered early has left unsent does not leave an idle connection`(
         streams: KillStreams,
         speaksTLS: Bool
     ) async throws {
         try await withRig(self.narrow(speaksTLS)) { rig in
-            // Given an upstream that answers a request whole when it has the first bytes of it
-            let caller = try await rig.caller()
-            try await caller.send(Self.longRequest)
-            let upstream = try await rig.upstream.accept()
-            #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
-            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            #expect(try await caller.answer().body == "ok")
+            let upstream = try await self.answeredEarly(rig)
 
             // When the kill comes, while the rest of the head waits on the connection
             let fenced = await rig.server.fence(.kill(streams: streams))
