@@ -1,4 +1,5 @@
 import Synchronization
+import TokenModel
 import TokenStorage
 
 /// A memory store that a test can take away, or make read-only.
