@@ -65,7 +65,7 @@ from harness.processes import Failed
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Seconds that a case may take in the full run.
 CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 300, "stopped": 460, "steps": 1200, "rate": 180, "kills": 900, "streams": 180,
-         "late": 240, "overload": 400, "pages": 240, "restored": 300, "many": 300, "canary": 120}
+         "late": 300, "overload": 400, "pages": 240, "restored": 300, "many": 300, "canary": 120}
 
 
 def parse():

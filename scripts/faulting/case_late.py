@@ -60,7 +60,7 @@ async def part(run, name, count, delays, trouble):
                    equals(name + "token requests that were given up", sum(use.is_given_up for use in recorder.uses), 0)]
         checks += [at_most(f"{name}{delay} s late: used after", max(lag(recorder, loads, account, excused) for account in accounts), USED, "s")
                    for delay, accounts in groups.items()]
-        run.checks += checks + await nothing_lost(cluster, name)
+        run.checks += checks + await nothing_lost(cluster, name, max(delays) + 10)
 
 
 def begin_loads(cluster, groups, gateways):

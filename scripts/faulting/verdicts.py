@@ -47,9 +47,9 @@ async def once_each(cluster, name=""):
             equals(name + "reuse detections", stats["reuse_detections"], 0)]
 
 
-async def nothing_lost(cluster, name=""):
+async def nothing_lost(cluster, name="", within=SERVED_SECONDS):
     """No account is dead or was declared so, each refresh token went out once, and each process serves each account."""
-    left = await unserved(cluster, cluster.accounts, SERVED_SECONDS)
+    left = await unserved(cluster, cluster.accounts, within)
     for process, account in left[:20]:
         cluster.history.note(f"{account} is not served by {process} in the end")
     return [equals(name + "accounts declared dead", len(await cluster.dead() | set(events(cluster))), 0),

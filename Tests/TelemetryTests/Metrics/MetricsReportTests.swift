@@ -77,7 +77,7 @@ import TokenModel
             }
         }
         #expect(Set(described).count == described.count)
-        #expect(described.count == 15)
+        #expect(described.count == 16)
         #expect(!self.report.text.contains("nobody"))
     }
 }
