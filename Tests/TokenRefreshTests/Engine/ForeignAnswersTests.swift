@@ -132,6 +132,8 @@ import TokenStorage
                 #expect(self.provider.spent.count == 5)
 
                 self.provider.answer(.success(.sample(1)))
+                // The other one counts the hour from when it has seen that.
+                _ = await second.engine.status(of: alice)
                 self.house.clock.advance(by: .seconds(3_601))
                 _ = second.ask()
                 // Either may have been the one that asks; the other looks at its claim now and then.

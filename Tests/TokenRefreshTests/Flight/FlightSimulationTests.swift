@@ -15,6 +15,8 @@ import TokenStorage
         ("lost answers", Weather(storeFails: 0.05, answerIsLost: 0.1)),
         ("killed processes", Weather(storeFails: 0.05, dies: 0.03)),
         ("refused clients", Weather(storeFails: 0.05, answerIsLost: 0.02, clientIsRefused: 0.4)),
+        ("late answers", Weather(storeFails: 0.05, answersWithin: .seconds(60))),
+        ("late answers, all else", Weather(storeFails: 0.1, stops: 0.05, dies: 0.02, answersWithin: .seconds(60))),
         ("everything", Weather(storeFails: 0.1, answerIsLost: 0.05, stops: 0.05, dies: 0.02)),
     ]
 
@@ -26,7 +28,7 @@ import TokenStorage
         var commits = 0
         for seed in 0..<20 {
             var simulation = FlightSimulation(seed: UInt64(seed), replicas: 3, weather: weather)
-            simulation.run(for: .seconds(200))
+            simulation.run(for: weather.answersWithin * 25)
 
             #expect(simulation.faults.isEmpty, "seed \(seed)")
             commits += simulation.commits

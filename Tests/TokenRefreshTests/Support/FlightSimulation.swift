@@ -17,6 +17,8 @@ struct FlightSimulation {
         var dies = 0.0
         /// The provider takes the client's secret for a wrong one, and looks no further.
         var clientIsRefused = 0.0
+        /// How long an answer may take; the provider has rotated at once.
+        var answersWithin = Duration.seconds(8)
     }
 
     private enum Delivery {
@@ -85,7 +87,7 @@ struct FlightSimulation {
         self.weather = weather
         self.stored = AccountVault.Entry(record: .expired(), version: Version(1))
         for index in 0..<replicas {
-            self.replicas.append(Replica(Flight(Self.plan(BootID.random(), .usable), sight: nil)))
+            self.replicas.append(Replica(Flight(Self.plan(BootID.random(), .usable, weather), sight: nil)))
             self.schedule(self.upTo(.seconds(2)), .deliver(.begin, to: index, life: 0))
         }
     }
@@ -95,19 +97,20 @@ struct FlightSimulation {
         let foul = self.weather
         while self.now < duration * 2, self.faults.isEmpty, let next = self.takeNext() {
             self.now = next.at
-            self.weather = self.now < duration ? foul : Weather()
+            self.weather = self.now < duration ? foul : Weather(answersWithin: foul.answersWithin)
             self.happen(next.event)
         }
     }
 
     private var moment: Moment { .start.advanced(by: self.now) }
 
-    private static func plan(_ boot: BootID, _ demand: Demand) -> FlightPlan {
+    private static func plan(_ boot: BootID, _ demand: Demand, _ weather: Weather) -> FlightPlan {
         FlightPlan(
             account: alice,
             binding: .acme,
             proofs: 2,
             timeout: Self.timeout,
+            answerTimeout: weather.answersWithin,
             boot: boot,
             claim: .random(),
             demand: demand,
@@ -148,7 +151,7 @@ struct FlightSimulation {
                 ripe: isRipe ? mark : nil,
                 isForced: self.chance(0.05)
             )
-            replica.flight = Flight(Self.plan(replica.boot, demand), sight: replica.sight, watch: replica.watch)
+            replica.flight = Flight(Self.plan(replica.boot, demand, self.weather), sight: replica.sight, watch: replica.watch)
             action = replica.flight.begin()
         case .read(let result):
             let holder = (try? result.get())?.record.claim?.boot
@@ -246,7 +249,7 @@ struct FlightSimulation {
 
     private mutating func send(_ index: Int, _ refreshToken: Secret, sendBy: BootInstant, startedAt: Duration) {
         let replica = self.replicas[index]
-        let left = Self.timeout - (self.now - startedAt)
+        let left = self.weather.answersWithin - (self.now - startedAt)
         guard self.moment.boot <= sendBy, left > .zero else {
             let verdict = TokenVerdict.notSent(left > .zero ? .sendingTooLate : .timedOut)
             return self.schedule(.zero, .deliver(.redeem(verdict), to: index, life: replica.life))
