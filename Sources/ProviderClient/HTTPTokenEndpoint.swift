@@ -59,6 +59,12 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     /// The client's proofs by number, in the order to try them.
     package var proofOrder: [Int] { self.prover.order }
 
+    package var proofSecret: Secret? { self.secret(self.prover.order[0]) }
+    package var proofAcceptedAt: WallTime? { self.prover.acceptedAt }
+
+    /// The secret that one of ``proofOrder`` is; `nil` where it is none.
+    package func secret(_ proof: Int) -> Secret? { self.prover.secret(proof) }
+
     package func isClientSecret(_ value: Secret) -> Bool { self.prover.isSecret(value) }
 
     package func redeem(
@@ -127,7 +133,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         guard let endpoint = try? await self.metadata.tokenEndpoint() else { return .notSent(.discoveryFailed) }
         let proof = proof ?? self.prover.order[0]
         let signedAt = self.clock.corrected(self.now())
-        guard let client = self.prover.registration(proof, at: endpoint, now: signedAt),
+        guard let client = self.prover.registration(proof, for: .tokens(endpoint), now: signedAt),
             let request = makeRequest(client, endpoint, signedAt)
         else {
             self.logger.error("an assertion could not be signed, and nothing was sent")
@@ -143,7 +149,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         let verdict = meaning(self.classifier.tokenVerdict(on: outcome, now: now))
 
         if case .success = verdict {
-            if self.prover.worked(proof) {
+            if self.prover.worked(proof, at: now) {
                 self.logger.notice(
                     "a provider takes another of the client's secrets than before",
                     metadata: ["client.proof": .stringConvertible(proof + 1)]
@@ -168,32 +174,58 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
 
     package func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
         let endpoint: ProviderURL
-        var audience: ProviderURL
+        var tokenEndpoint: ProviderURL
         do throws(MetadataSource.Unavailable) {
             guard let named = try await self.metadata.revocationEndpoint() else { return .unsupported }
-            (endpoint, audience) = (named, named)
+            (endpoint, tokenEndpoint) = (named, named)
             // Where proofs are signed it is for the one that they always name.
-            if self.prover.namesTokenEndpoint { audience = try await self.metadata.tokenEndpoint() }
+            if self.prover.namesTokenEndpoint { tokenEndpoint = try await self.metadata.tokenEndpoint() }
         } catch {
             return .unreachable(.discoveryFailed)
         }
         var verdict = RevocationVerdict.unreachable(.signingFailed)
         // A revocation spends nothing: whichever proof is taken will do.
         for proof in self.prover.order {
-            let now = self.clock.corrected(self.now())
-            guard let client = self.prover.registration(proof, at: audience, now: now) else { return verdict }
-            let request = FormRequest.revocation(of: token, kind: kind, client: client)
-            let outcome = await self.connector.post(request, to: endpoint, within: self.timeout, mayStillSend: { true })
-            verdict = self.classifier.revocationVerdict(on: outcome)
-
-            self.log("revocation endpoint was asked to revoke", outcome, verdict.name, verdict.reason)
-            if outcome.hintsThatEndpointMoved { self.metadata.forget() }
-            guard case .refused = verdict else { return verdict }
+            for audience in [ClientProver.Audience.revocation(tokenEndpoint), .own(endpoint)] {
+                // Some servers want each endpoint's own URL as the audience, which signed proofs alone have.
+                if case .own = audience {
+                    let first = self.prover.audience(proof, .revocation(tokenEndpoint))
+                    guard case .clientRefused = verdict, let first, first != endpoint.text else { break }
+                }
+                let now = self.clock.corrected(self.now())
+                guard let client = self.prover.registration(proof, for: audience, now: now) else { return verdict }
+                verdict = await self.revoke(token, kind: kind, at: endpoint, as: client)
+            }
+            switch verdict {
+            case .refused, .clientRefused: continue
+            case .revoked, .unsupported, .unreachable: return verdict
+            }
         }
-        // The token was not looked at, and is revoked when somebody has put the client right.
-        if case .refused(let reason) = verdict, reason.saysClientIsRefused { return .unreachable(reason) }
         return verdict
     }
+
+    private func revoke(
+        _ token: Secret,
+        kind: RevocableToken,
+        at endpoint: ProviderURL,
+        as client: ClientRegistration
+    ) async -> RevocationVerdict {
+        let request = FormRequest.revocation(of: token, kind: kind, client: client)
+        let outcome = await self.connector.post(request, to: endpoint, within: self.timeout, mayStillSend: { true })
+        let verdict = self.classifier.revocationVerdict(on: outcome)
+
+        self.log("revocation endpoint was asked to revoke", outcome, verdict.name, verdict.reason)
+        if outcome.hintsThatEndpointMoved { self.metadata.forget() }
+        return verdict
+    }
+
+    package var revokes: Bool? { self.metadata.revokes }
+
+    /// Finds out what it must know to revoke, where that is not known. Sends no token.
+    package func discover() async { _ = try? await self.metadata.revocationEndpoint() }
+
+    /// What its issuer says when it is asked now. Sends no token.
+    package func survey() async -> MetadataFinding { await self.metadata.survey() }
 
     /// Lets go of all connections. Exchanges under way end without an answer, later ones with `shut_down`.
     package func shutDown() async { await self.connector.shutDown() }

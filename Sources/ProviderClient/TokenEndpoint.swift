@@ -24,6 +24,15 @@ package protocol TokenEndpoint: Sendable {
     /// was refused has spent nothing.
     var proofs: [any TokenEndpoint] { get }
 
+    /// The secret that the first of ``proofs`` is; `nil` where that is none.
+    var proofSecret: Secret? { get }
+
+    /// When the provider took the first of ``proofs`` from this process last; `nil`: it has not yet.
+    var proofAcceptedAt: WallTime? { get }
+
+    /// Whether it revokes tokens; `nil` while nobody knows.
+    var revokes: Bool? { get }
+
     /// Whether `value` is a secret that its client proves itself by, and so no token of anybody's. Compared in constant time.
     func isClientSecret(_ value: Secret) -> Bool
 
@@ -57,6 +66,15 @@ extension TokenEndpoint {
 
     /// A client with one proof.
     package var proofs: [any TokenEndpoint] { [self] }
+
+    /// Nobody knows.
+    package var revokes: Bool? { nil }
+
+    /// A client without a secret.
+    package var proofSecret: Secret? { nil }
+
+    /// A client with one proof needs no memory.
+    package var proofAcceptedAt: WallTime? { nil }
 
     /// A client without a secret.
     package func isClientSecret(_ value: Secret) -> Bool { false }

@@ -7,7 +7,8 @@ extension SettingsSummary {
         let secrets = provider.clientSecrets.map { Self.place($0.origin) }.joined(separator: ", else from ")
         return (secrets.isEmpty ? "" : ", secret from \(secrets)")
             + (provider.privateKey.map { ", \(Self.text($0))" } ?? "")
-            + (provider.assertionAudience.map { ", assertions for \($0)" } ?? "")
+            + (provider.assertionAudience.token.map { ", assertions for \($0)" } ?? "")
+            + (provider.assertionAudience.revocation.map { ", for \($0) at the revocation endpoint" } ?? "")
             + (provider.identity.map { ", shows the certificate in \($0.certificate)" } ?? "")
     }
 
@@ -15,7 +16,7 @@ extension SettingsSummary {
     static func preset(of provider: ProviderSettings) -> [String] {
         guard let preset = provider.preset else { return [] }
         let filled = preset.filled.isEmpty ? "nothing" : preset.filled.joined(separator: " ")
-        return ["  preset \(preset.preset.rawValue) of \(ProviderPreset.verified) filled \(filled)"]
+        return ["  preset \(preset.preset.rawValue) of \(preset.preset.verified) filled \(filled)"]
     }
 
     static func line(_ account: AccountSettings) -> String {

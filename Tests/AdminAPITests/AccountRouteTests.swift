@@ -32,7 +32,10 @@ internal import TokenStorage
             let answer = try await admin.caller.send(
                 .PUT,
                 "/v1/accounts/alice/tokens",
-                #"{"refresh_token": "refresh-canary", "access_token": "access-\u0063anary", "expires_in": 3600}"#
+                """
+                {"refresh_token": "refresh-canary", "access_token": "access-\\u0063anary", "expires_in": 3600, \
+                "scope": "read write\\"x w:all"}
+                """
             )
 
             #expect(answer.status == 200)
@@ -40,6 +43,7 @@ internal import TokenStorage
             #expect(account.name == "alice")
             #expect(account.state == "valid")
             #expect(account.generation == 1)
+            #expect(answer.body.contains(#""scopes":["read","w:all"]"#))
             let expiresAt = try #require(account.expires_at)
             let bounds = (before + 3_599_000)...(before + 3_660_000)
             #expect(bounds.contains(try Self.milliseconds(expiresAt)))

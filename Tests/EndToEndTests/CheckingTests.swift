@@ -101,6 +101,38 @@ import Testing
           - { name: acme, match: { path: /acme/ }, upstream: "https://127.0.0.1:9/", account: alice }
         """
 
+    @Test func `check --online asks the issuers, shows what they name and says what is wrong, and sends no token`()
+        async throws
+    {
+        // Given an issuer that answers
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        func check(_ issuer: String) async throws -> Program.Outcome {
+            let text = Self.plain.replacing("\"https://127.0.0.1:9\", client_id", with: "\"\(issuer)\", client_id")
+            try directory.write(Array(text.utf8), to: "martlet.yaml")
+            return try await Program.run("martlet", ["check", "--online", "--config", "martlet.yaml"], in: directory)
+        }
+
+        // When it is asked by its name, by one that is nearly that, and where nobody is
+        let right = try await check(mock.address)
+        let other = try await check("\(mock.address)/")
+        let nobody = try await check("http://127.0.0.1:9")
+
+        // Then each is told
+        #expect(right.exitCode == 0, "\(right.errors)")
+        #expect(right.output.contains("tokens from \(mock.address)/oauth/token"), "\(right.output)")
+        #expect(right.output.contains("revocation at \(mock.address)/oauth/revoke"))
+        #expect(other.exitCode == 78)
+        #expect(
+            other.errors.contains("it is of issuer \(mock.address), and the configuration says \(mock.address)/"),
+            "\(other.errors)"
+        )
+        #expect(nobody.exitCode == 69)
+        #expect(nobody.errors.contains("can't be fetched (connect_failed)"), "\(nobody.errors)")
+        let requests = try await mock.stats().token_requests
+        #expect(requests.ok + requests.invalid_client + requests.invalid_grant == 0)
+    }
+
     @Test(arguments: [
         ("brief\n", 0o600, ":1: an admin token has at least 16 characters"),
         ("two words of a line\n", 0o600, ":1: the line is no admin token"), ("", 0o600, " holds no admin token"),

@@ -104,6 +104,38 @@ import TokenStorage
         }
     }
 
+    @Test
+    func
+        `given a provider that refuses the client, the log warns, the report says so, and it is asked until it does not`()
+        async throws
+    {
+        // Given a client whose secret is wrong
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.clientRefused(.noKnownReason))
+        try await self.house.run([one]) {
+            // When tokens are killed
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+
+            // Then they are told as such, and not as out of reach
+            try await eventually("both to be asked about twice") {
+                let tokens = try await one.kills.revocations(of: report.id)
+                return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 && $0.token != nil }
+            }
+            let refused = try await one.kills.report(on: report.id).tokens
+            #expect(refused.clientRefused == 2)
+            #expect(refused.unreachable == 0)
+            #expect(refused.total == 2)
+            #expect(self.house.log.lines.count { $0.hasPrefix("warning a provider refuses the client") } == 2)
+
+            // And are revoked when the secret is right
+            self.house.provider.answer(.revoked)
+            try await eventually("both to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+        }
+    }
+
     @Test func `given killed tokens that nobody has written down yet, they are among those to be revoked`() async throws
     {
         // Given a kill whose sweep is over, and tokens that its log makes dead
@@ -179,7 +211,7 @@ import TokenStorage
 
     @Test(arguments: [
         (RevocationVerdict.revoked, "revoked"), (.refused(.noKnownReason), "refused"), (.unsupported, "unsupported"),
-        (.unreachable(.noKnownReason), "unreachable"),
+        (.unreachable(.noKnownReason), "unreachable"), (.clientRefused(.noKnownReason), "client_refused"),
     ])
     func `given any verdict of the provider, the report names it`(_ verdict: RevocationVerdict, _ outcome: String)
         async throws

@@ -38,7 +38,8 @@ internal import martlet
     }
 
     @Test(
-        arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("unreachable", 1)] as [(String, Int32?)]
+        arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("client_refused", 1), ("unreachable", 1)]
+            as [(String, Int32?)]
     )
     func `tokens that the provider was asked to revoke and did not are a no`(outcome: String, status: Int32?) throws {
         let account =

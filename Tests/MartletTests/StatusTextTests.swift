@@ -67,6 +67,18 @@ internal import martlet
                 "acme refuses the client; check client_id, client_secret and client_auth, asked again with the next "
                     + "refresh, such as martlet accounts refresh makes at once"
             ),
+            (
+                #""state":"not_provider","retry_at":"2025-11-21T00:00:07.000Z""#,
+                "acme does not answer, and something else does; check token_endpoint and what stands before it, asked again "
+                    + "in 7 s"
+            ),
+            (
+                #""state":"answering","retry_at":null,"revokes":false"#,
+                "acme names no revocation endpoint: a kill or a removal revokes nothing there; "
+                    + "providers.acme.revocation_endpoint names one"
+            ),
+            (#""state":"answering","retry_at":null,"revokes":true"#, nil),
+            (#""state":"answering","retry_at":null,"revokes":null"#, nil),
             (#""state":"failing","retry_at":null"#, "acme fails and is left alone for a while, being asked again now"),
         ] as [(String, String?)]
     )

@@ -24,7 +24,7 @@ internal import martlet
         #expect(tokens.expiresIn == 3_600)
         #expect(
             String(decoding: tokens.body, as: UTF8.self)
-                == #"{"refresh_token":"r\"t\\","access_token":"at","expires_in":3600}"#
+                == #"{"refresh_token":"r\"t\\","access_token":"at","expires_in":3600,"scope":"read"}"#
         )
     }
 

@@ -19,9 +19,9 @@ extension LoopbackTests {
 
         @Test(arguments: [
             (http("400 Bad Request", #"{"error":"unsupported_token_type"}"#), RevocationVerdict.unsupported),
-            (http("401 Unauthorized", #"{"error":"invalid_client"}"#), .unreachable(reason("invalid_client"))),
+            (http("401 Unauthorized", #"{"error":"invalid_client"}"#), .clientRefused(reason("invalid_client"))),
             (http("401 Unauthorized", #"{"error":"invalid_token"}"#), .refused(reason("invalid_token"))),
-            (http("302 Found", "", "Location: /elsewhere"), .refused(.redirected)),
+            (http("302 Found", "", "Location: /elsewhere"), .unreachable(.redirected)),
             (http("503 Service Unavailable", "", "Retry-After: 5"), .unreachable(.serverError)),
             ("", .unreachable(.connectionLost)),
         ])

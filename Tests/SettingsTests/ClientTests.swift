@@ -53,9 +53,20 @@ import TokenModel
         #expect(acme?.privateKey?.file == "/etc/martlet/k.pem")
         #expect(acme?.privateKey?.algorithm == .es256)
         #expect(acme?.privateKey?.keyID == "k1")
-        #expect(acme?.assertionAudience == nil)
+        #expect(acme?.assertionAudience == AssertionAudience())
         let named = try self.provider("private_key: { file: k.pem, algorithm: RS256, audience: https://a.example/ }")
-        #expect(named?.assertionAudience == "https://a.example/")
+        #expect(named?.assertionAudience == AssertionAudience(token: "https://a.example/"))
+        let both = try self.provider(
+            "private_key: { file: k.pem, algorithm: RS256, audience: { token: https://a.example/, revocation: https://r.example/ } }"
+        )
+        #expect(
+            both?.assertionAudience
+                == AssertionAudience(token: "https://a.example/", revocation: "https://r.example/")
+        )
+        let revocation = try self.provider(
+            "private_key: { file: k.pem, algorithm: RS256, audience: { revocation: https://r.example/ } }"
+        )
+        #expect(revocation?.assertionAudience == AssertionAudience(revocation: "https://r.example/"))
         #expect(named?.privateKey?.keyID == nil)
     }
 

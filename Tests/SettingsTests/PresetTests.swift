@@ -31,6 +31,22 @@ import Testing
         #expect(github?.preset?.filled == [])
     }
 
+    @Test func `a preset knows where below an issuer, or beside a token endpoint, the revocation endpoint is`() throws {
+        let preset = Self.bare.provider("preset: django_oauth_toolkit")
+        for issuer in ["https://id.example/o", "https://id.example/o/"] {
+            let django = try self.provider(preset.provider("issuer: \(issuer)").text)
+            #expect(django?.tokenEndpoint?.text == "https://id.example/o/token/")
+            #expect(django?.revocationEndpoint?.text == "https://id.example/o/revoke_token/")
+            #expect(django?.clientAuthentication == .basic)
+            #expect(django?.defaultLifetime == .seconds(36_000))
+        }
+        let named = try self.provider(preset.provider("token_endpoint: https://id.example/oauth/token/").text)
+        #expect(named?.revocationEndpoint?.text == "https://id.example/oauth/revoke_token/")
+        let elsewhere = try self.provider(preset.provider("token_endpoint: https://id.example/login").text)
+        #expect(elsewhere?.revocationEndpoint == nil)
+        #expect(throws: SettingsError.self) { try self.provider(preset.text) }
+    }
+
     @Test func `an issuer of one's own takes the place of the preset's endpoints`() throws {
         let salesforce = try self.provider(
             Self.bare.provider("preset: salesforce").provider("issuer: https://my.salesforce.example").text
@@ -57,7 +73,7 @@ import Testing
         let file = SampleFile().provider("preset: auth0").provider("issuer: https://t.auth0.example/")
             .provider("private_key: { file: k.pem, algorithm: RS256 }")
         let auth0 = try settings(of: file.text, secrets: ["/etc/martlet/k.pem": "canary"]).providers.first
-        #expect(auth0?.assertionAudience == "https://t.auth0.example/")
+        #expect(auth0?.assertionAudience.token == "https://t.auth0.example/")
         #expect(auth0?.clientAuthentication == .privateKeyJWT)
     }
 

@@ -33,6 +33,7 @@ struct ForgottenAnswer: Encodable, Sendable {
             switch token.verdict {
             case .revoked: (self.outcome, self.reason) = ("revoked", nil)
             case .refused(let reason): (self.outcome, self.reason) = ("refused", reason.rawValue)
+            case .clientRefused(let reason): (self.outcome, self.reason) = ("client_refused", reason.rawValue)
             case .unsupported: (self.outcome, self.reason) = ("unsupported", nil)
             case .unreachable(let reason): (self.outcome, self.reason) = ("unreachable", reason.rawValue)
             }

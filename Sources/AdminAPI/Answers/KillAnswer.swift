@@ -62,6 +62,7 @@ struct KillAnswer: Encodable, Sendable {
         let inFlight: Int
         let revoked: Int
         let refused: Int
+        let clientRefused: Int
         let unsupported: Int
         let unreachable: Int
         /// Of those the ones that no provider is asked about any more.
@@ -76,6 +77,7 @@ struct KillAnswer: Encodable, Sendable {
             self.inFlight = tokens.inFlight
             self.revoked = tokens.revoked
             self.refused = tokens.refused
+            self.clientRefused = tokens.clientRefused
             self.unsupported = tokens.unsupported
             self.unreachable = tokens.unreachable
             self.givenUp = tokens.givenUp
@@ -86,6 +88,7 @@ struct KillAnswer: Encodable, Sendable {
             case total, waiting, revoked, refused, unsupported, unreachable
             case isCounted = "counted"
             case inFlight = "in_flight"
+            case clientRefused = "client_refused"
             case givenUp = "given_up"
             case nextTryAt = "next_try_at"
         }

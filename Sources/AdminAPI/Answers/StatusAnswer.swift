@@ -54,6 +54,7 @@ struct StatusAnswer: Encodable, Sendable {
                     name: provider.rawValue,
                     state: known[provider]?.state.rawValue,
                     retryAt: known[provider]?.retryAt?.rfc3339,
+                    revokes: known[provider]?.revokes,
                     accounts: Dictionary(grouping: accounts, by: \.state.rawValue).mapValues(\.count)
                 )
             }
@@ -140,10 +141,12 @@ struct StatusAnswer: Encodable, Sendable {
         let state: String?
         /// When it is asked again, where it is not asked now.
         let retryAt: String?
+        /// Whether it has an endpoint that revokes; `nil` while nobody knows.
+        let revokes: Bool?
         let accounts: [String: Int]
 
         private enum Key: String, CodingKey {
-            case name, state, accounts
+            case name, state, revokes, accounts
             case retryAt = "retry_at"
         }
 
@@ -152,6 +155,7 @@ struct StatusAnswer: Encodable, Sendable {
             try members.encode(self.name, forKey: .name)
             try members.encode(self.state, forKey: .state)
             try members.encode(self.retryAt, forKey: .retryAt)
+            try members.encode(self.revokes, forKey: .revokes)
             try members.encode(self.accounts, forKey: .accounts)
         }
     }

@@ -37,6 +37,7 @@ extension AdminDesk {
                     tokens.refreshToken,
                     accessToken: tokens.accessToken,
                     expiresIn: tokens.expiresIn,
+                    scopes: tokens.scopes,
                     for: account
                 )
             } catch {

@@ -1,3 +1,4 @@
+internal import OAuth
 internal import TokenModel
 
 /// The tokens an operator hands over for an account.
@@ -7,8 +8,10 @@ struct TokenImport: Equatable, Sendable {
     let accessToken: Secret?
     /// How long the access token is good for from now on; `nil`: the account's default.
     let expiresIn: Duration?
+    /// What was granted, where somebody says.
+    let scopes: [String]
 
-    private static let fields = ["refresh_token", "access_token", "expires_in"]
+    private static let fields = ["refresh_token", "access_token", "expires_in", "scope"]
 
     /// Reads the body of an import. Tokens must be such that they can stand in a header field: printable, without spaces.
     init(_ body: [UInt8]) throws(AdminError) {
@@ -16,6 +19,7 @@ struct TokenImport: Equatable, Sendable {
         self.refreshToken = try fields.secret("refresh_token")
         self.accessToken = try fields.secretIfPresent("access_token")
         self.expiresIn = try fields.countIfPresent("expires_in").map { .seconds($0) }
+        self.scopes = ScopeWord.words(of: try fields.textIfPresent("scope") ?? "")
         try fields.finish(expected: Self.fields)
         try Self.check(self.refreshToken, "refresh_token")
         if let accessToken = self.accessToken { try Self.check(accessToken, "access_token") }

@@ -43,6 +43,8 @@ package struct KillReport: Equatable, Sendable {
         package var inFlight = 0
         package var revoked = 0
         package var refused = 0
+        /// The provider refuses the client, and is asked again.
+        package var clientRefused = 0
         package var unsupported = 0
         package var unreachable = 0
         /// Those of ``unreachable`` that no provider is asked about any more: they were never revoked.
@@ -53,7 +55,8 @@ package struct KillReport: Equatable, Sendable {
         package init() {}
 
         package var total: Int {
-            self.waiting + self.inFlight + self.revoked + self.refused + self.unsupported + self.unreachable
+            self.waiting + self.inFlight + self.revoked + self.refused + self.clientRefused + self.unsupported
+                + self.unreachable
         }
     }
 

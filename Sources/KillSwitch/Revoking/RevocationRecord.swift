@@ -7,18 +7,20 @@ package import TokenStorage
 package struct RevocationRecord: Equatable, Sendable {
     package enum Outcome: String, Sendable, CaseIterable {
         case waiting, revoked, refused, unsupported, unreachable
+        case clientRefused = "client_refused"
 
         init(_ verdict: RevocationVerdict) {
             switch verdict {
             case .revoked: self = .revoked
             case .refused: self = .refused
+            case .clientRefused: self = .clientRefused
             case .unsupported: self = .unsupported
             case .unreachable: self = .unreachable
             }
         }
 
         /// Whether the provider is asked again.
-        var isOpen: Bool { self == .waiting || self == .unreachable }
+        var isOpen: Bool { [.waiting, .unreachable, .clientRefused].contains(self) }
     }
 
     /// Of the kill that took it away.

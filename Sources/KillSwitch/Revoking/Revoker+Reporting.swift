@@ -33,6 +33,7 @@ extension Revoker {
             case .waiting: tokens.waiting += 1
             case .revoked: tokens.revoked += 1
             case .refused: tokens.refused += 1
+            case .clientRefused: tokens.clientRefused += 1
             case .unsupported: tokens.unsupported += 1
             case .unreachable:
                 tokens.unreachable += 1

@@ -68,7 +68,8 @@ extension Revoker {
         }
         let now = self.timepiece.now
         guard let token = record.token, !Self.isGivenUp(record, now: now.wall) else {
-            record.outcome = .unreachable
+            // Whom the provider refused to the end was answered to the end.
+            record.outcome = record.outcome == .clientRefused ? .refused : .unreachable
             try await self.settle(record, at: key, expecting: stored.version)
             self.logger.warning(
                 """
@@ -122,6 +123,16 @@ extension Revoker {
         ]
         if let reason = verdict.reason { facts["revocation.reason"] = "\(reason)" }
         if wasAsked {
+            if case .clientRefused = verdict, record.tries == 1 {
+                facts["provider.name"] = "\(record.binding.provider)"
+                self.logger.warning(
+                    """
+                    a provider refuses the client, and a \(taking.rawValue) token is not revoked: put client_id and what \
+                    proves it right within a day, or end the grant at the provider itself
+                    """,
+                    metadata: facts
+                )
+            }
             self.logger.info("a \(taking.rawValue) token was taken to its provider", metadata: facts)
         } else {
             facts["provider.name"] = "\(record.binding.provider)"

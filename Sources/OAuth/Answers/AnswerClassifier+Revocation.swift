@@ -11,7 +11,9 @@ extension AnswerClassifier {
     }
 
     private func revocationVerdict(on answer: ProviderAnswer) -> RevocationVerdict {
-        let refusal = Refusal(AnswerReader.read(answer))
+        let reading = AnswerReader.read(answer)
+        let refusal = Refusal(reading)
+        if let code = refusal?.code, code.saysClientIsRefused { return .clientRefused(code) }
         if refusal?.code?.rawValue == "unsupported_token_type" { return .unsupported }
         switch answer.status {
         case 200..<300:
@@ -19,10 +21,11 @@ extension AnswerClassifier {
             return answer.bodyEnd == .cut ? .unreachable(.answerCutShort) : .revoked
         case 429:
             return .unreachable(refusal?.code ?? .tooManyRequests)
-        case 300..<400:
-            return .refused(refusal?.code ?? .redirected)
-        case 400..<500:
-            return .refused(refusal?.code ?? .noKnownReason)
+        case 300..<500:
+            if let refusal { return .refused(refusal.code ?? .noKnownReason) }
+            if let reason = Self.emptyRefusal(answer, reading) { return .refused(reason) }
+            // A token lives on that a proxy says no about.
+            return .unreachable(Self.foreignReason(answer, reading))
         default:
             return .unreachable(refusal?.code ?? .serverError)
         }

@@ -43,16 +43,20 @@ package struct AnswerClassifier: Sendable {
             return self.success(reading, now: now)
         case 300..<500:
             if let refusal { return .refused(refusal.code ?? .noKnownReason) }
-            if [400, 401].contains(answer.status), reading == .unreadable(.answerEmpty) {
-                return .refused(.answerEmpty)
-            }
-            return .notProvider(Self.reason(of: answer, reading))
+            if let reason = Self.emptyRefusal(answer, reading) { return .refused(reason) }
+            return .notProvider(Self.foreignReason(answer, reading))
         default:
             return .ambiguous(refusal?.code ?? .serverError)
         }
     }
 
-    private static func reason(of answer: ProviderAnswer, _ reading: AnswerReader.Reading) -> VerdictReason {
+    /// How some providers say no without a word.
+    static func emptyRefusal(_ answer: ProviderAnswer, _ reading: AnswerReader.Reading) -> VerdictReason? {
+        [400, 401].contains(answer.status) && reading == .unreadable(.answerEmpty) ? .answerEmpty : nil
+    }
+
+    /// What an answer looks like that is somebody else's.
+    static func foreignReason(_ answer: ProviderAnswer, _ reading: AnswerReader.Reading) -> VerdictReason {
         if (300..<400).contains(answer.status) { return .redirected }
         return if case .unreadable(let reason) = reading { reason } else { .noKnownReason }
     }

@@ -63,6 +63,6 @@ extension TokenGrant {
 
     /// The words of `scope` (RFC 6749 §3.3); anything that is no scope word is left out.
     private static func scopes(_ value: AnswerValue?) -> [String] {
-        (value?.asText ?? "").split(separator: " ").map(String.init).filter(ScopeWord.isValid)
+        ScopeWord.words(of: value?.asText ?? "")
     }
 }

@@ -40,6 +40,13 @@ package struct ProviderMetadata: Hashable, Sendable {
         }
     }
 
+    /// Whom a document is about by its own word, where that can be shown: a URL and nothing else.
+    package static func issuer(in answer: ProviderAnswer) -> String? {
+        let fields = answer.body.withUnredacted { body in try? JSONReader.read(body, members: Self.members) }
+        guard let issuer = Self.text(fields?["issuer"]), issuer.utf8.count <= 256 else { return nil }
+        return (try? ProviderURL(issuer, allowCleartext: true))?.withoutQuery
+    }
+
     private static let members: Set<String> = ["issuer", "token_endpoint", "revocation_endpoint"]
 
     private static func text(_ value: AnswerValue?) -> String? {

@@ -6,6 +6,8 @@ package struct PresetFacts: Equatable, Sendable {
     package var revocationEndpoint: String?
     /// What the issuer of a tenant looks like; `nil` where one endpoint serves all.
     package var issuerExample: String?
+    /// Where both endpoints are below an issuer that names them nowhere; `nil`: its metadata does.
+    package var belowIssuer: EndpointPaths?
     /// How a client with a secret shows it, by its name in RFC 8414 §2.
     package var clientAuthentication: String?
     /// Whether the client's assertions are for the issuer rather than the token endpoint.
@@ -42,4 +44,12 @@ package enum RefreshTokenRotation: Equatable, Sendable {
         case .grace, .unknown: max(.seconds(60), timeout)
         }
     }
+}
+
+/// Where endpoints are, as the last part of their path.
+package struct EndpointPaths: Equatable, Sendable {
+    /// RFC 6749 §3.2
+    package let token: String
+    /// RFC 7009 §2
+    package let revocation: String
 }

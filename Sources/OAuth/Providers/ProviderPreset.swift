@@ -1,9 +1,10 @@
 /// Providers whose facts are known here; the raw values are what a configuration's `preset` says.
 package enum ProviderPreset: String, Sendable, CaseIterable {
     case github, slack, google, microsoft, okta, auth0, salesforce, atlassian, xero, zoho
+    case djangoOAuthToolkit = "django_oauth_toolkit"
 
     /// When the facts below were last held against what they rest on.
-    package static let verified = "2026-11-21"
+    package var verified: String { self == .djangoOAuthToolkit ? "2026-11-23" : "2026-11-21" }
 
     /// What is filled in where the configuration says nothing. `Accept: application/json`, which GitHub asks for, goes with
     /// every request; what an answer means (Slack's `ok: false`, GitHub's 200 with an `error`) is the classifier's.
@@ -89,6 +90,17 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 rotation: .none,
                 defaultLifetime: .seconds(3600),
                 basis: "Zoho, Refreshing Access Tokens: parameters in the form, expires_in 3600"
+            )
+        case .djangoOAuthToolkit:
+            // It rotates, and the old refresh token ends at once (REFRESH_TOKEN_GRACE_PERIOD_SECONDS is 0), but for other
+            // settings. There is metadata only with OIDC, and it names no revocation endpoint, which is there all the same.
+            PresetFacts(
+                issuerExample: "https://example.org/o, where its urls are included under o/",
+                belowIssuer: EndpointPaths(token: "token/", revocation: "revoke_token/"),
+                clientAuthentication: "client_secret_basic",
+                defaultLifetime: .seconds(36_000),
+                basis:
+                    "Django OAuth Toolkit, Settings (ROTATE_REFRESH_TOKEN, ACCESS_TOKEN_EXPIRE_SECONDS 36000); its urls.py"
             )
         }
     }

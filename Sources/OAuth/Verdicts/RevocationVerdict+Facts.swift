@@ -5,6 +5,7 @@ extension RevocationVerdict {
         switch self {
         case .revoked: "revoked"
         case .refused: "refused"
+        case .clientRefused: "client_refused"
         case .unsupported: "unsupported"
         case .unreachable: "unreachable"
         }
@@ -14,7 +15,7 @@ extension RevocationVerdict {
     package var reason: VerdictReason? {
         switch self {
         case .revoked, .unsupported: nil
-        case .refused(let reason), .unreachable(let reason): reason
+        case .refused(let reason), .clientRefused(let reason), .unreachable(let reason): reason
         }
     }
 }

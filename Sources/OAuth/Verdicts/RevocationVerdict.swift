@@ -4,8 +4,10 @@ package enum RevocationVerdict: Equatable, Sendable {
     case revoked
     /// The provider answered and did not revoke.
     case refused(VerdictReason)
+    /// The provider refused the client, and did not look at the token: it must be taken to be alive.
+    case clientRefused(VerdictReason)
     /// The provider names no revocation endpoint, or does not revoke this kind of token.
     case unsupported
-    /// No answer, or one that says nothing: the token must be taken to be alive.
+    /// No answer, one that says nothing, or somebody else's in the provider's place: the token must be taken to be alive.
     case unreachable(VerdictReason)
 }

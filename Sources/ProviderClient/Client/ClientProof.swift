@@ -7,5 +7,6 @@ package enum ClientProof: Sendable {
     /// `private_key_jwt`: an assertion, signed anew for each request (RFC 7523 §2.2).
     ///
     /// - audience: whom it is for; `nil`: the token endpoint, by its URL.
-    case signed(AssertionKey, audience: String?)
+    /// - revocationAudience: the same at the revocation endpoint; `nil`: as everywhere.
+    case signed(AssertionKey, audience: String?, revocationAudience: String? = nil)
 }

@@ -5,14 +5,26 @@ internal import TokenModel
 /// Puts a client's proofs into requests, and remembers which of them was taken last.
 final class ClientProver: Sendable {
     private let client: RegisteredClient
-    private let preferred = Mutex(0)
+    private let accepted = Mutex<(proof: Int, at: WallTime)?>(nil)
 
     init(_ client: RegisteredClient) { self.client = client }
 
     /// The proofs by number, in the order to try them: the one that worked last, then the others as they are configured.
     var order: [Int] {
-        let first = self.preferred.withLock { $0 }
+        let first = self.accepted.withLock { $0?.proof } ?? 0
         return [first] + self.client.proofs.indices.filter { $0 != first }
+    }
+
+    /// When one was taken last; `nil`: none was.
+    var acceptedAt: WallTime? { self.accepted.withLock { $0?.at } }
+
+    /// The secret that a proof is; `nil` for what is none.
+    func secret(_ proof: Int) -> Secret? {
+        guard self.client.proofs.indices.contains(proof) else { return nil }
+        switch self.client.proofs[proof] {
+        case .constant(.clientSecretBasic(let secret)), .constant(.clientSecretPost(let secret)): return secret
+        case .constant, .signed: return nil
+        }
     }
 
     /// Whether there is more than one.
@@ -20,45 +32,61 @@ final class ClientProver: Sendable {
 
     /// Whether some are signed for the token endpoint, so that it must be known.
     var namesTokenEndpoint: Bool {
-        self.client.proofs.contains { if case .signed(_, audience: nil) = $0 { true } else { false } }
+        self.client.proofs.contains { if case .signed(_, audience: nil, _) = $0 { true } else { false } }
     }
 
     /// Whether it is one of the client's secrets.
     func isSecret(_ value: Secret) -> Bool {
-        self.client.proofs.contains { proof in
-            switch proof {
-            case .constant(.clientSecretBasic(let secret)), .constant(.clientSecretPost(let secret)): secret == value
-            case .constant, .signed: false
-            }
-        }
+        self.client.proofs.indices.contains { self.secret($0) == value }
     }
 
     /// The provider took this one.
     ///
     /// - Returns: whether another one was preferred so far.
-    func worked(_ proof: Int) -> Bool {
-        self.preferred.withLock { preferred in
-            defer { preferred = proof }
-            return preferred != proof
+    func worked(_ proof: Int, at now: WallTime) -> Bool {
+        self.accepted.withLock { accepted in
+            defer { accepted = (proof, now) }
+            return (accepted?.proof ?? 0) != proof
+        }
+    }
+
+    /// Whom a signed proof is for.
+    enum Audience: Equatable {
+        /// Whom the configuration names for token requests, else the token endpoint.
+        case tokens(ProviderURL)
+        /// Whom it names for revocations, else the same.
+        case revocation(ProviderURL)
+        /// This URL, whatever is configured.
+        case own(ProviderURL)
+    }
+
+    /// Whom a proof is signed for; `nil` where it is not signed.
+    func audience(_ proof: Int, _ audience: Audience) -> String? {
+        guard self.client.proofs.indices.contains(proof),
+            case .signed(_, let named, let namedForRevocation) = self.client.proofs[proof]
+        else { return nil }
+        return switch audience {
+        case .tokens(let endpoint): named ?? endpoint.text
+        case .revocation(let endpoint): namedForRevocation ?? named ?? endpoint.text
+        case .own(let endpoint): endpoint.text
         }
     }
 
     /// What stands in one request; `nil` where it could not be signed.
     ///
-    /// - Parameters:
-    ///   - endpoint: the token endpoint, whom a signed proof is for unless the configuration names another audience.
-    ///   - now: by the provider's clock.
-    func registration(_ proof: Int, at endpoint: ProviderURL, now: WallTime) -> ClientRegistration? {
+    /// - Parameter now: by the provider's clock.
+    func registration(_ proof: Int, for audience: Audience, now: WallTime) -> ClientRegistration? {
         let clientID = self.client.clientID
         guard self.client.proofs.indices.contains(proof) else { return nil }
         switch self.client.proofs[proof] {
         case .constant(let authentication):
             return ClientRegistration(clientID: clientID, authentication: authentication)
-        case .signed(let key, let audience):
+        case .signed(let key, _, _):
+            guard let audience = self.audience(proof, audience) else { return nil }
             let assertion = Assertion(
                 issuer: clientID,
                 subject: clientID,
-                audience: audience ?? endpoint.text,
+                audience: audience,
                 issuedAt: now,
                 id: Assertion.newID()
             )

@@ -43,6 +43,21 @@ final class MetadataSource: Sendable {
         self.allowCleartext = settings.allowCleartext
         self.connector = connector
         self.logger = logger
+        if self.revokes == false { self.tellThatNothingRevokes() }
+    }
+
+    /// Whether there is an endpoint that revokes; `nil` while nobody has asked the issuer.
+    var revokes: Bool? {
+        if self.namedRevocationEndpoint != nil { return true }
+        return self.state.withLock { state in
+            if case .known(let metadata) = state { metadata.revocationEndpoint != nil } else { nil }
+        }
+    }
+
+    /// Asks the issuer, whatever is known.
+    func survey() async -> MetadataFinding {
+        guard let issuer = self.issuer else { return .notAsked }
+        return await self.fetch(issuer)
     }
 
     /// Where tokens are asked for; at once where it is named or known.
@@ -86,44 +101,78 @@ final class MetadataSource: Sendable {
     }
 
     private func ask(_ issuer: ProviderIssuer) async -> Result<ProviderMetadata, Unavailable> {
-        let result = await self.fetch(issuer)
-        self.state.withLock { state in
-            state =
-                switch result {
-                case .success(let metadata): .known(metadata)
-                case .failure: .unknown
-                }
+        let finding = await self.fetch(issuer)
+        self.tell(finding, of: issuer)
+        guard case .found(let metadata, _, _) = finding else {
+            self.state.withLock { $0 = .unknown }
+            return .failure(Unavailable())
         }
-        return result
+        self.state.withLock { $0 = .known(metadata) }
+        if self.revokes == false { self.tellThatNothingRevokes() }
+        return .success(metadata)
     }
 
-    private func fetch(_ issuer: ProviderIssuer) async -> Result<ProviderMetadata, Unavailable> {
+    private func fetch(_ issuer: ProviderIssuer) async -> MetadataFinding {
         let deadline = self.connector.deadline()
+        var unusable: [MetadataFinding.Unusable] = []
         for address in issuer.metadataAddresses {
             switch await self.connector.get(address, deadline: deadline) {
             case .notSent(let reason), .broken(let reason):
-                self.logger.warning(
-                    "provider metadata could not be fetched",
-                    metadata: ["url.full": "\(address)", "reason": "\(reason)"]
-                )
                 // The other address is at the same host.
-                return .failure(Unavailable())
+                return .unreachable(reason, at: address)
             case .answered(let answer):
-                do {
-                    return .success(try ProviderMetadata(answer, of: issuer, allowCleartext: self.allowCleartext))
+                do throws(MetadataError) {
+                    let metadata = try ProviderMetadata(answer, of: issuer, allowCleartext: self.allowCleartext)
+                    return .found(metadata, at: address, after: unusable)
                 } catch {
-                    self.logger.warning(
-                        "provider metadata can't be used",
-                        metadata: [
-                            "url.full": "\(address)",
-                            "http.status": .stringConvertible(answer.status),
-                            "http.length": .stringConvertible(answer.body.count),
-                            "reason": "\(error.rawValue)",
-                        ]
+                    unusable.append(
+                        MetadataFinding.Unusable(
+                            address: address,
+                            status: answer.status,
+                            length: answer.body.count,
+                            error: error,
+                            issuer: error == .issuerDiffers ? ProviderMetadata.issuer(in: answer) : nil
+                        )
                     )
                 }
             }
         }
-        return .failure(Unavailable())
+        return .unusable(unusable)
+    }
+
+    private func tell(_ finding: MetadataFinding, of issuer: ProviderIssuer) {
+        switch finding {
+        case .notAsked: return
+        case .found(_, _, let unusable):
+            // That a place is empty is no fault where another has what it should have.
+            for place in unusable { self.tell(place, of: issuer, at: place.error == .notFound ? .debug : .warning) }
+        case .unusable(let unusable):
+            for place in unusable { self.tell(place, of: issuer, at: .warning) }
+        case .unreachable(let reason, let address):
+            self.logger.warning(
+                "provider metadata could not be fetched",
+                metadata: ["url.full": "\(address)", "reason": "\(reason)"]
+            )
+        }
+    }
+
+    private func tell(_ place: MetadataFinding.Unusable, of issuer: ProviderIssuer, at level: Logger.Level) {
+        var facts: Logger.Metadata = [
+            "url.full": "\(place.address)",
+            "http.status": .stringConvertible(place.status),
+            "http.length": .stringConvertible(place.length),
+            "reason": "\(place.error.rawValue)",
+        ]
+        if place.error == .issuerDiffers {
+            facts["issuer.configured"] = "\(issuer.url.text)"
+            facts["issuer.found"] = "\(place.issuer ?? "")"
+        }
+        self.logger.log(level: level, "provider metadata can't be used", metadata: facts)
+    }
+
+    private func tellThatNothingRevokes() {
+        self.logger.warning(
+            "a kill or a removal revokes nothing at this provider, which names no revocation endpoint: revocation_endpoint names one"
+        )
     }
 }

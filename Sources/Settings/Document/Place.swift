@@ -38,6 +38,11 @@ struct Place {
         }
     }
 
+    /// Whether the value is a mapping, where it may also be something else.
+    var isMapping: Bool {
+        if case .mapping = self.content { true } else { false }
+    }
+
     /// Where the value begins; an empty one is where its key is.
     var position: SourcePosition {
         guard case .nothing = self.content else {

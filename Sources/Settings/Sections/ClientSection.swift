@@ -6,7 +6,7 @@ extension ClientAuthentication: Vocabulary {}
 struct ClientSection {
     let secrets: [ClientSecret]
     let privateKey: SigningKeySettings?
-    let assertionAudience: String?
+    let assertionAudience: AssertionAudience
     let authentication: ClientAuthentication
     let identity: CertificateSettings?
     /// The provider's `tls`, which holds more than the client's certificate.
@@ -17,7 +17,7 @@ struct ClientSection {
         self.tls = section.section(.tls, of: ProviderTLSKey.self)
         self.secrets = section.read(.clientSecret) { ClientSecret.list($0) } ?? []
         self.privateKey = key?.key
-        self.assertionAudience = key?.audience
+        self.assertionAudience = key?.audience ?? AssertionAudience()
         self.identity = CertificateSettings(optional: self.tls[.certificate], self.tls[.key])
         self.authentication = Self.authentication(section, self.tls, &preset)
     }

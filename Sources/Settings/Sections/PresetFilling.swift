@@ -33,8 +33,29 @@ struct PresetFilling {
         return issuer.text
     }
 
+    /// Endpoints that the preset knows to be below the issuer that the file names, or beside its token endpoint; `nil` for
+    /// other presets, and where the file names neither.
+    private mutating func below(_ section: Section<ProviderKey>) -> (token: HTTPURL?, revocation: HTTPURL?)? {
+        guard let paths = self.preset?.facts.belowIssuer else { return nil }
+        let base: String
+        if let token = section[.tokenEndpoint]?.url()?.text {
+            // One with another path may have its revocation endpoint anywhere.
+            guard token.hasSuffix("/" + paths.token) else { return (nil, nil) }
+            base = String(token.dropLast(paths.token.utf8.count))
+        } else if let issuer = section[.issuer]?.url()?.text {
+            base = issuer.hasSuffix("/") ? issuer : issuer + "/"
+        } else {
+            return nil
+        }
+        return (
+            self.fill(.tokenEndpoint, of: section) { _ in try? HTTPURL(base + paths.token) },
+            self.fill(.revocationEndpoint, of: section) { _ in try? HTTPURL(base + paths.revocation) }
+        )
+    }
+
     /// The preset's endpoints, where the file names neither an issuer nor a token endpoint. Reports where nobody does.
     mutating func endpoints(_ section: Section<ProviderKey>) -> (token: HTTPURL?, revocation: HTTPURL?) {
+        if let below = self.below(section) { return below }
         guard !section.has(.issuer), !section.has(.tokenEndpoint) else { return (nil, nil) }
         let token = self.fill(.tokenEndpoint, of: section) { facts in
             facts.tokenEndpoint.flatMap { try? HTTPURL($0) }

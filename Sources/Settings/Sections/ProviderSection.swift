@@ -42,8 +42,11 @@ extension ProviderSettings {
         self.revocationEndpoint = namedRevocation ?? filled.revocation
         self.clientSecrets = client.secrets
         self.privateKey = client.privateKey
-        self.assertionAudience =
-            client.assertionAudience ?? preset.audience(issuer, isNeeded: client.authentication == .privateKeyJWT)
+        self.assertionAudience = AssertionAudience(
+            token: client.assertionAudience.token
+                ?? preset.audience(issuer, isNeeded: client.authentication == .privateKeyJWT),
+            revocation: client.assertionAudience.revocation
+        )
         self.clientAuthentication = client.authentication
         self.identity = client.identity
         self.certificateAuthorities = client.tls.read(.certificateAuthorities) { $0.certificates() }

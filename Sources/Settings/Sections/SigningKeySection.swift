@@ -8,6 +8,11 @@ enum ClientKeyKey: String, Vocabulary {
     case keyID = "key_id"
 }
 
+/// The keys of a `private_key`'s `audience` that says more than one.
+enum AudienceKey: String, Vocabulary {
+    case token, revocation
+}
+
 /// The keys of an assertion's `private_key`.
 enum AssertionKeyKey: String, Vocabulary {
     case file, algorithm
@@ -17,10 +22,10 @@ enum AssertionKeyKey: String, Vocabulary {
 extension SigningAlgorithm: Vocabulary {}
 
 extension SigningKeySettings {
-    /// Reads a provider's `private_key`, with the audience that may stand there.
-    static func client(_ place: Place) -> (key: SigningKeySettings, audience: String?)? {
+    /// Reads a provider's `private_key`, with the audiences that may stand there.
+    static func client(_ place: Place) -> (key: SigningKeySettings, audience: AssertionAudience)? {
         guard let section = Section<ClientKeyKey>(place) else { return nil }
-        let audience = section.read(.audience) { $0.text() }
+        let audience = section.read(.audience) { AssertionAudience($0) } ?? AssertionAudience()
         let algorithm = section.require(.algorithm) { $0.choice(SigningAlgorithm.self) }
         let keyID = section.read(.keyID) { $0.text() }
         let file = section.require(.file) { $0.signingKey(algorithm) }
@@ -39,6 +44,19 @@ extension SigningKeySettings {
     private init?(_ file: (path: String, pem: Secret)?, _ algorithm: SigningAlgorithm?, _ keyID: String?) {
         guard let file, let algorithm else { return nil }
         self.init(file: file.path, pem: file.pem, algorithm: algorithm, keyID: keyID)
+    }
+}
+
+extension AssertionAudience {
+    /// One for both endpoints, or a mapping with one for each.
+    fileprivate init?(_ place: Place) {
+        guard place.isMapping else {
+            guard let audience = place.text() else { return nil }
+            self.init(token: audience, revocation: nil)
+            return
+        }
+        guard let section = Section<AudienceKey>(place) else { return nil }
+        self.init(token: section.read(.token) { $0.text() }, revocation: section.read(.revocation) { $0.text() })
     }
 }
 

@@ -20,8 +20,8 @@ package struct ProviderSettings: Equatable, Sendable {
     package let clientSecrets: [ClientSecret]
     /// Always there for ``ClientAuthentication/privateKeyJWT``.
     package let privateKey: SigningKeySettings?
-    /// Whom its assertions are for; `nil`: the token endpoint.
-    package let assertionAudience: String?
+    /// Whom its assertions are for.
+    package let assertionAudience: AssertionAudience
     package let clientAuthentication: ClientAuthentication
     /// What the gateway shows a provider that asks for a certificate; always there for
     /// ``ClientAuthentication/tlsClientAuth``.

@@ -11,3 +11,16 @@ package struct SigningKeySettings: Equatable, Sendable {
     /// What the provider knows the key by; `nil`: it knows one only.
     package let keyID: String?
 }
+
+/// Whom a client's assertions are for (RFC 7523 §3), by the endpoint they are shown to.
+package struct AssertionAudience: Equatable, Sendable {
+    /// `nil`: the token endpoint, by its URL.
+    package var token: String?
+    /// `nil`: as for tokens.
+    package var revocation: String?
+
+    package init(token: String? = nil, revocation: String? = nil) {
+        self.token = token
+        self.revocation = revocation
+    }
+}

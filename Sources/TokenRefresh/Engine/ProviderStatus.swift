@@ -1,3 +1,4 @@
+internal import ProviderClient
 internal import Synchronization
 package import TokenModel
 
@@ -7,11 +8,14 @@ package struct ProviderStatus: Equatable, Sendable {
     package let state: ProviderStanding.Word
     /// When it is asked again; `nil` where nothing keeps requests from it, or one finds out now.
     package let retryAt: WallTime?
+    /// Whether a kill revokes anything there; `nil` while nobody knows.
+    package let revokes: Bool?
 
-    package init(provider: ProviderID, state: ProviderStanding.Word, retryAt: WallTime?) {
+    package init(provider: ProviderID, state: ProviderStanding.Word, retryAt: WallTime?, revokes: Bool? = nil) {
         self.provider = provider
         self.state = state
         self.retryAt = retryAt
+        self.revokes = revokes
     }
 }
 
@@ -19,11 +23,15 @@ extension RefreshEngine {
     /// The providers of the configuration that accounts are of.
     package var providerStatuses: [ProviderStatus] {
         let now = self.timepiece.now
+        let endpoints = self.state.withLock { state in
+            Dictionary(state.plans.values.map { ($0.provider, $0.endpoint) }) { first, _ in first }
+        }
         return self.providers.sorted { $0.key < $1.key }.map { provider, standing in
             ProviderStatus(
                 provider: provider,
                 state: standing.word,
-                retryAt: standing.retryAt.map { now.wall.advanced(by: max(now.boot.duration(to: $0), .zero)) }
+                retryAt: standing.retryAt.map { now.wall.advanced(by: max(now.boot.duration(to: $0), .zero)) },
+                revokes: endpoints[provider]?.revokes
             )
         }
     }

@@ -77,11 +77,14 @@ extension RefreshEngine {
     /// Puts new tokens in place of whatever is there, under a new grant. The provider is not asked; the first use
     /// does that where there is no access token. A flight for what was there drops its result.
     ///
-    /// - Parameter expiresIn: `nil` is the account's default lifetime.
+    /// - Parameters:
+    ///   - expiresIn: `nil` is the account's default lifetime.
+    ///   - scopes: what was granted, where that is known; only shown.
     package func importTokens(
         _ refreshToken: Secret,
         accessToken: Secret? = nil,
         expiresIn: Duration? = nil,
+        scopes: [String] = [],
         for account: AccountID
     ) async throws(AccountChangeError) {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
@@ -123,11 +126,14 @@ extension RefreshEngine {
                     accessToken: accessToken,
                     refreshToken: refreshToken,
                     receivedAt: now.wall,
-                    lifetime: accessToken == nil ? .zero : lifetime
+                    lifetime: accessToken == nil ? .zero : lifetime,
+                    scopes: scopes
                 ),
                 stamp: epochs.last,
                 binding: plan.binding,
-                killed: old?.killed ?? []
+                killed: old?.killed ?? [],
+                // Of the client, not of the grant.
+                acceptedProof: old?.acceptedProof
             )
         }
         self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))

@@ -68,6 +68,14 @@ extension RefreshEngine {
             ]
             if let account = event.account { facts[LogField.account] = "\(account)" }
             switch event.kind {
+            case .reauthorizationRequired where event.reason.hasSuffix(AccountRecord.Trouble.lostProcess):
+                self.logger.error(
+                    """
+                    a grant is dead, since a process ended or lost the store while its refresh token was being spent: \
+                    somebody must sign in again or import tokens
+                    """,
+                    metadata: facts
+                )
             case .reauthorizationRequired:
                 self.logger.error("a grant is dead: somebody must sign in again or import tokens", metadata: facts)
             case .refusedWithoutReason:

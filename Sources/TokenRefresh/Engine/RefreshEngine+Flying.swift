@@ -16,7 +16,10 @@ extension RefreshEngine {
             binding: plan.binding,
             mints: plan.grant.mints ? .random() : nil,
             signsIn: plan.grant == .password,
-            proofs: proofs.count,
+            proofs: ProofOrder(
+                digests: proofs.map { $0.proofSecret.map(TokenDigest.init(of:)) },
+                acceptedAt: plan.endpoint.proofAcceptedAt
+            ),
             timeout: plan.timeout,
             answerTimeout: plan.endpoint.answerTimeout,
             boot: self.boot,

@@ -150,6 +150,9 @@ extension RefreshEngine {
 
 extension ForgottenToken {
     fileprivate var isUnreachable: Bool {
-        if case .unreachable = self.verdict { true } else { false }
+        switch self.verdict {
+        case .unreachable, .clientRefused: true
+        case .revoked, .refused, .unsupported: false
+        }
     }
 }

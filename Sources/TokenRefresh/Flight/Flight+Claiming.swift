@@ -165,6 +165,7 @@ extension Flight {
             )
         }
         self.basis = basis
+        self.proofs.prefer(basis.record)
         return self.claim()
     }
 

@@ -14,6 +14,7 @@ extension Flight {
             : Self.minted(grant, after: basis.record.tokens, signsIn: self.plan.signsIn, now: now)
         record.claim = nil
         record.trouble = nil
+        record.acceptedProof = self.proofs.digest
         record.refreshedAt = now.wall
         return self.commit(Success(issued: .tokens(grant), record: record, receivedAt: now.boot))
     }
@@ -36,6 +37,7 @@ extension Flight {
         let age = isKept ? basis.record.tokens.map { max($0.receivedAt.duration(to: now.wall), .zero) } : nil
         record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, keptFor: age, now: now) }
         record.claim = nil
+        record.acceptedProof = self.proofs.digest
         let trouble = setback.trouble(after: basis.record.trouble, spent: .no, jitter: self.plan.jitter)
         record.trouble = trouble
         self.setback = setback

@@ -17,8 +17,7 @@ extension Flight {
             .notProvider:
             return nil
         }
-        guard self.proof + 1 < self.plan.proofs else { return nil }
-        self.proof += 1
+        guard self.proofs.advance() else { return nil }
         return self.claimForAnother()
     }
 
@@ -31,9 +30,9 @@ extension Flight {
         case .dead, .rotated:
             self.lesson = .accepted
         case .refused:
-            self.proof = 0
+            self.proofs.restart()
         case .config where self.refusal != nil:
-            self.proof = 0
+            self.proofs.restart()
         case .success, .config, .accountConfig, .throttled, .notSent, .ambiguous, .conflict, .notProvider:
             return nil
         }

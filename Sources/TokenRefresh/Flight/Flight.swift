@@ -124,8 +124,9 @@ package struct Flight: ~Copyable {
     var lateStarts = 0
     var storeFailures = 0
     var uses = 0
-    /// Which of the client's proofs the next exchange shows, of ``FlightPlan/proofs``.
-    package internal(set) var proof = 0
+    /// Which of the client's proofs the next exchange shows, by its number.
+    package var proof: Int { self.proofs.current }
+    var proofs: ProofOrder
     /// What the provider said to the first proof that it refused without saying that it refuses the client.
     var refusal: VerdictReason?
     var lesson = ProviderHold.Lesson.nothing
@@ -138,6 +139,7 @@ package struct Flight: ~Copyable {
     ///   - watch: what it knew of another's claim.
     package init(_ plan: FlightPlan, sight: Sight?, watch: ClaimWatch = ClaimWatch()) {
         self.plan = plan
+        self.proofs = plan.proofs
         self.epochs = plan.epochs
         self.demand = plan.demand
         self.sight = sight

@@ -12,8 +12,8 @@ package struct FlightPlan: Sendable {
     /// Whether a mint is a sign-in that may bring a refresh token, to be redeemed from then on: one more sign-in stands for
     /// a dead one.
     package let signsIn: Bool
-    /// How many things the client may prove itself by; at least one.
-    package let proofs: Int
+    /// What the client may prove itself by.
+    package let proofs: ProofOrder
     /// How long callers wait for the provider.
     package let timeout: Duration
     /// The longest a token request lasts: until then its answer may come, and nobody sends the refresh token again.
@@ -32,7 +32,7 @@ package struct FlightPlan: Sendable {
         binding: AccountRecord.Binding,
         mints: GrantID? = nil,
         signsIn: Bool = false,
-        proofs: Int = 1,
+        proofs: ProofOrder = ProofOrder(),
         timeout: Duration,
         answerTimeout: Duration? = nil,
         boot: BootID,
@@ -45,7 +45,7 @@ package struct FlightPlan: Sendable {
         self.binding = binding
         self.mints = mints
         self.signsIn = signsIn && mints != nil
-        self.proofs = max(proofs, 1)
+        self.proofs = proofs
         self.timeout = timeout
         self.answerTimeout = max(answerTimeout ?? timeout, timeout)
         self.boot = boot

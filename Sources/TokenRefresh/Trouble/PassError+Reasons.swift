@@ -6,6 +6,14 @@ extension PassError {
     package init(_ trouble: AccountRecord.Trouble, of account: AccountID, retryAfter: Duration?) {
         let reason = trouble.reason
         switch TroubleKind(of: trouble) {
+        case _ where trouble.endsGrant && trouble.isAfterLostProcess:
+            self.init(
+                .reauthorizationRequired,
+                """
+                account \(account): the refresh token is dead (\(reason)): a process ended, or lost the store, while that \
+                was being spent; sign in again or import new tokens
+                """
+            )
         case _ where trouble.endsGrant:
             self.init(
                 .reauthorizationRequired,

@@ -62,6 +62,9 @@ package enum Setback: Equatable, Sendable {
         case .dead:
             trouble.dead = true
         }
+        if spent == .maybe, let previous, previous.isAfterLostProcess, !trouble.isAfterLostProcess {
+            trouble.reason += AccountRecord.Trouble.lostProcess
+        }
         return trouble
     }
 
@@ -85,7 +88,7 @@ package enum Setback: Equatable, Sendable {
     private var reason: String {
         switch self {
         case .throttled: self.kind.rawValue
-        case .claimBroken: "\(self.kind.rawValue).claim_broken"
+        case .claimBroken: self.kind.rawValue + AccountRecord.Trouble.lostProcess
         case .dead(let reason): reason.rawValue
         case .notSent(let reason), .ambiguous(let reason), .config(let reason), .accountConfig(let reason),
             .refused(let reason), .notProvider(let reason):

@@ -39,4 +39,10 @@ extension AccountRecord.Trouble {
     /// Whether somebody must sign in again. Earlier versions set `dead` also after three answers without a reason, which a
     /// proxy may have given: those are no end.
     package var endsGrant: Bool { self.dead && TroubleKind(of: self) != .refused }
+
+    /// How the reason ends from the moment that a process was lost while it spent the refresh token, for as long as that is
+    /// in doubt: what the provider says later may be by that.
+    static let lostProcess = ".claim_broken"
+
+    var isAfterLostProcess: Bool { self.reason.hasSuffix(Self.lostProcess) }
 }

@@ -6,7 +6,7 @@ internal import Proxy
 internal import Settings
 
 /// `martlet check`.
-struct CheckCommand: ParsableCommand {
+struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Read the configuration and print what it means.",
@@ -14,14 +14,21 @@ struct CheckCommand: ParsableCommand {
             Needs no running gateway, and makes nothing. Exits with 78 and all faults when the configuration has some, or \
             when the admin token file is there and serve would refuse it: run it as the user that serve runs as.
 
+            With --online it asks each provider's issuer for its metadata, too, and sends no token: exits with 78 where that \
+            can't be used, and with 69 where nobody answers.
+
             Example:
               martlet check --config martlet.yaml
+              martlet check --online
             """
     )
 
     @OptionGroup var configuration: ConfigurationOptions
 
-    func run() throws {
+    @Flag(help: "Ask the providers' issuers for their metadata, too; sends no token.")
+    var online = false
+
+    func run() async throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         let settings: GatewaySettings
         do throws(SettingsError) {
@@ -34,6 +41,17 @@ struct CheckCommand: ParsableCommand {
         for failure in failures { Console.report("\(path): \(failure.message)") }
         if let failure = failures.first { throw ExitCode(failure.status.rawValue) }
         Console.say(SettingsSummary(settings).description)
+        guard self.online else { return }
+        let findings = try await ProviderSurvey.ask(settings.providers)
+        Console.say(
+            (["providers, as asked now:"] + findings.flatMap(\.lines).map { "  " + $0 }).joined(separator: "\n")
+        )
+        let complaints = findings.flatMap(\.complaints)
+        for complaint in complaints { Console.report(complaint.message) }
+        let isMisconfigured = complaints.contains { $0.status == .badConfiguration }
+        if let complaint = isMisconfigured ? CommandFailure(.badConfiguration, "") : complaints.first {
+            throw ExitCode(complaint.status.rawValue)
+        }
     }
 
     /// What would keep `serve` from making the gateway of settings without a fault. They are one room's, and all that it

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import OAuth
 import ProviderClient
+import Synchronization
 import TestKit
 import Testing
 import TokenModel
@@ -64,10 +65,58 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        private static func signing(_ key: P256.Signing.PrivateKey, audience: String? = nil) throws -> RegisteredClient
-        {
+        private static func signing(
+            _ key: P256.Signing.PrivateKey,
+            audience: String? = nil,
+            revocationAudience: String? = nil
+        ) throws -> RegisteredClient {
             let signer = try AssertionKey(pem: Secret(key.pemRepresentation), algorithm: .es256, keyID: "k1")
-            return RegisteredClient(clientID: "my-app", proofs: [.signed(signer, audience: audience)])
+            let proof = ClientProof.signed(signer, audience: audience, revocationAudience: revocationAudience)
+            return RegisteredClient(clientID: "my-app", proofs: [proof])
+        }
+
+        /// What the assertions of `requests` name as their audience, in order.
+        private static func audiences(_ requests: [ScriptedServer.Request]) throws -> [String?] {
+            try requests.map { request in
+                try SignedJWT(try #require(field("client_assertion", of: request.body))).claims["aud"] as? String
+            }
+        }
+
+        @Test func `a revocation endpoint that takes only its own URL is given that when it has refused the client`()
+            async throws
+        {
+            let own = Mutex("")
+            let server = try await ScriptedServer { request in
+                let assertion = field("client_assertion", of: request.body).flatMap { try? SignedJWT($0) }
+                let isOwn = assertion?.claims["aud"] as? String == own.withLock { $0 }
+                return .bytes(isOwn ? http("200 OK", "") : Self.refusal)
+            }
+            own.withLock { $0 = "\(server.origin)/revoke" }
+            try await withEndpoint(at: server.origin, as: try Self.signing(P256.Signing.PrivateKey())) { endpoint in
+                #expect(await endpoint.revoke(Secret("R"), kind: .refreshToken) == .revoked)
+            }
+            let audiences = try Self.audiences(server.requests)
+            #expect(audiences == ["\(server.origin)/token", "\(server.origin)/revoke"])
+            await server.stop()
+        }
+
+        @Test func `a client that is refused at both audiences is told as refused, and each is tried once`()
+            async throws
+        {
+            let server = try await ScriptedServer { _ in .bytes(Self.refusal) }
+            let client = try Self.signing(
+                P256.Signing.PrivateKey(),
+                audience: "https://issuer.example/",
+                revocationAudience: "https://revoker.example/"
+            )
+            try await withEndpoint(at: server.origin, as: client) { endpoint in
+                let verdict = await endpoint.revoke(Secret("R"), kind: .refreshToken)
+                #expect(verdict == .clientRefused(reason("invalid_client")))
+                _ = await endpoint.redeem()
+            }
+            let audiences = try Self.audiences(server.requests)
+            #expect(audiences == ["https://revoker.example/", "\(server.origin)/revoke", "https://issuer.example/"])
+            await server.stop()
         }
 
         @Test func `each request carries an assertion of its own, for the token endpoint`() async throws {

@@ -14,6 +14,7 @@ extension LoopbackTests {
             let document = Mutex("200 OK")
             let tokenPath = Mutex("/token")
             let onlyOpenID = Mutex(false)
+            let revokes = Mutex(true)
 
             func answer(_ request: ScriptedServer.Request) -> ScriptedServer.Answer {
                 if request.path.hasPrefix("/.well-known/") {
@@ -26,8 +27,8 @@ extension LoopbackTests {
                         http(
                             self.document.withLock { $0 },
                             """
-                            {"issuer":"\(issuer)","token_endpoint":"http://\(request.host)\(self.tokenPath.withLock { $0 })",
-                             "revocation_endpoint":"http://\(request.host)/revoke"}
+                            {"issuer":"\(issuer)","token_endpoint":"http://\(request.host)\(self.tokenPath.withLock { $0 })"\
+                            \(self.revokes.withLock { $0 } ? #","revocation_endpoint":"http://\#(request.host)/revoke""# : "")}
                             """
                         ),
                         after: .milliseconds(20)
@@ -109,12 +110,15 @@ extension LoopbackTests {
         @Test func `the address of OpenID Connect is asked where the other has nothing`() async throws {
             let publisher = Publisher()
             publisher.onlyOpenID.withLock { $0 = true }
-            try await Self.run(publisher) { endpoint, server, _ in
+            try await Self.run(publisher) { endpoint, server, log in
                 #expect(await endpoint.redeem().name == "success")
                 #expect(
                     server.requests.map(\.path)
                         == ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/token"]
                 )
+                // A place that is empty is no fault then.
+                #expect(!log.lines.contains { $0.hasPrefix("warning") })
+                #expect(log.lines.contains { $0.hasPrefix("debug provider metadata can't be used") })
             }
         }
 
@@ -148,7 +152,55 @@ extension LoopbackTests {
             try await Self.run(publisher) { endpoint, server, log in
                 #expect(await endpoint.redeem() == .notSent(.discoveryFailed))
                 #expect(!server.requests.contains { $0.path == "/token" })
-                #expect(log.lines.contains { $0.contains("reason=issuer_differs") })
+                let told = log.lines.filter { $0.contains("reason=issuer_differs") }
+                #expect(told.count == 2)
+                #expect(told.allSatisfy { $0.contains("issuer.found=http://127.0.0.1:1") })
+                #expect(told.allSatisfy { $0.contains("issuer.configured=\(server.origin)") })
+            }
+        }
+
+        @Test func `an issuer that names no revocation endpoint is told of once, with the key that names one`()
+            async throws
+        {
+            let publisher = Publisher()
+            publisher.revokes.withLock { $0 = false }
+            try await Self.run(publisher) { endpoint, server, log in
+                #expect(endpoint.revokes == nil)
+
+                await endpoint.discover()
+                _ = await endpoint.redeem()
+
+                #expect(endpoint.revokes == false)
+                #expect(await endpoint.revoke(Secret("A1"), kind: .accessToken) == .unsupported)
+                let told = log.lines.filter { $0.hasPrefix("warning a kill or a removal revokes nothing") }
+                #expect(told.count == 1)
+                #expect(told.first?.contains("revocation_endpoint") == true)
+                #expect(server.requests.map(\.path) == ["/.well-known/oauth-authorization-server", "/token"])
+            }
+            let log = HeardLog()
+            let named = ProviderMetadata(
+                tokenEndpoint: try ProviderURL("http://127.0.0.1:1/t"),
+                revocationEndpoint: nil
+            )
+            try await withEndpoint(.named(named), log: log) { endpoint in
+                #expect(endpoint.revokes == false)
+                #expect(log.lines.count { $0.hasPrefix("warning a kill or a removal revokes nothing") } == 1)
+            }
+        }
+
+        @Test func `a survey asks the issuer and sends nothing else`() async throws {
+            let publisher = Publisher()
+            try await Self.run(publisher) { endpoint, server, log in
+                guard case .found(let metadata, let address, let after) = await endpoint.survey() else {
+                    Issue.record("nothing was found")
+                    return
+                }
+                #expect(metadata.tokenEndpoint.text == "\(server.origin)/token")
+                #expect(metadata.revocationEndpoint?.text == "\(server.origin)/revoke")
+                #expect(address == "\(server.origin)/.well-known/oauth-authorization-server")
+                #expect(after.isEmpty)
+                #expect(server.requests.allSatisfy { $0.head.hasPrefix("GET ") && !$0.head.contains("Authorization") })
+                #expect(log.lines.isEmpty)
             }
         }
 
@@ -165,7 +217,7 @@ extension LoopbackTests {
                 #expect(await endpoint.redeem().name == "success")
                 publisher.tokenPath.withLock { $0 = "/v2/token" }
 
-                #expect(await endpoint.redeem() == .refused(.noKnownReason))
+                #expect(await endpoint.redeem() == .notProvider(.answerEmpty))
                 #expect(await endpoint.redeem().name == "success")
             }
         }

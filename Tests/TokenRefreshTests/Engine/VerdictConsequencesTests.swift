@@ -177,6 +177,23 @@ import TokenStorage
         }
     }
 
+    @Test func `an answer without a refresh token leaves the old one, which the next process spends`() async throws {
+        try await self.house.put(.expired())
+        self.provider.answer(.success(.sample(1, lifetime: .seconds(60), rotates: false)))
+        try await self.house.withReplica(self.provider) { replica in
+            #expect(await replica.ask().value.generation == Generation(2))
+        }
+        self.house.clock.advance(by: .seconds(61))
+
+        // Another process knows nothing but the record.
+        try await self.house.withReplica(self.provider) { replica in
+            #expect(await replica.ask().value.generation == Generation(3))
+        }
+
+        #expect(self.provider.spent == ["rt-0", "rt-0"])
+        #expect(try await self.house.record()?.tokens?.refreshToken == Secret("rt-1"))
+    }
+
     @Test func `an account whose tokens end at once is not refreshed without end`() async throws {
         try await self.house.put(.expired())
         self.provider.issue(lifetime: .milliseconds(1))

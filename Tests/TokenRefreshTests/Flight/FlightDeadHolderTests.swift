@@ -91,4 +91,37 @@ import TokenStorage
 
         #expect(bench.spent.isEmpty)
     }
+
+    @Test func `a grant that dies by the end of a process says so`() {
+        var bench = Self.bench(Self.claimed, [.dead(.code("invalid_grant"))])
+
+        let outcome = bench.fly()
+
+        #expect(outcome.declaredDead)
+        #expect(bench.stored?.record.trouble?.reason == "invalid_grant.claim_broken")
+        guard case .failed(let error) = outcome.result else { return #expect(Bool(false), "it did not fail") }
+        #expect(error.code == .reauthorizationRequired)
+        #expect(error.message.contains("a process ended"))
+    }
+
+    @Test func `it is known until the doubt is over, through outages, and no longer`() {
+        var bench = Self.bench(Self.claimed, [.notSent(.connectFailed), .dead(.code("invalid_grant"))])
+        _ = bench.fly()
+        #expect(bench.stored?.record.trouble?.reason == "not_sent.connect_failed.claim_broken")
+        bench.demand = .forced
+        _ = bench.fly()
+        #expect(bench.stored?.record.trouble?.reason == "invalid_grant.claim_broken")
+
+        var alive = Self.bench(Self.claimed, [.success(.sample()), .dead(.code("invalid_grant"))])
+        #expect(alive.fly().result == .committed)
+        alive.demand = .forced
+        _ = alive.fly()
+        #expect(alive.stored?.record.trouble?.reason == "invalid_grant")
+    }
+
+    @Test func `a grant that dies by itself does not blame a process`() {
+        var bench = FlightBench(.expired(), [.ambiguous(.timedOut), .dead(.code("invalid_grant"))])
+        _ = bench.fly()
+        #expect(bench.stored?.record.trouble?.reason == "invalid_grant")
+    }
 }

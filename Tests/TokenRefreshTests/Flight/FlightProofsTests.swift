@@ -103,4 +103,77 @@ import TokenStorage
         #expect(wrong.fly().result == .failed(.any(.refreshFailed)))
         #expect(wrong.shown == [0])
     }
+
+    private static let digests = ["old", "middle", "new"].map { TokenDigest(of: Secret($0)) }
+
+    private static func record(_ accepted: TokenDigest?, refreshedAt: Duration?) -> AccountRecord {
+        .expired().with {
+            $0.acceptedProof = accepted
+            $0.refreshedAt = refreshedAt.map(Moment.start.wall.advanced)
+        }
+    }
+
+    @Test(
+        arguments: [
+            // A process that has just begun goes by the record.
+            (digests[2], Duration.seconds(-60), nil as Duration?, [2, 0, 1]),
+            (digests[1], .seconds(-60), nil, [1, 0, 2]),
+            (digests[0], .seconds(-60), nil, [0, 1, 2]),
+            (digests[1], nil, nil, [1, 0, 2]),
+            // Of this process and the record the later knows better.
+            (digests[2], .seconds(-60), .seconds(-30), [0, 1, 2]),
+            (digests[2], .seconds(-30), .seconds(-60), [2, 0, 1]),
+            (digests[2], nil, .seconds(-60), [0, 1, 2]),
+            // A secret that was taken out of the list says nothing.
+            (TokenDigest(of: Secret("gone")), .seconds(-30), nil, [0, 1, 2]),
+            (nil, .seconds(-30), nil, [0, 1, 2]),
+        ] as [(TokenDigest?, Duration?, Duration?, [Int])]
+    )
+    func `the secret that was taken last is tried first, then the others in their order`(
+        accepted: TokenDigest?,
+        refreshedAt: Duration?,
+        acceptedAt: Duration?,
+        shown: [Int]
+    ) {
+        var bench = FlightBench(
+            Self.record(accepted, refreshedAt: refreshedAt),
+            [Self.config, Self.config, Self.config]
+        )
+        bench.proofDigests = Self.digests
+        bench.proofAcceptedAt = acceptedAt.map(Moment.start.wall.advanced)
+
+        _ = bench.fly()
+
+        #expect(bench.shown == shown)
+    }
+
+    @Test(arguments: [
+        TokenVerdict.success(.sample(1)),
+        .rotated(RotatedToken(refreshToken: Secret("rt-1")), .accessTokenUnusable),
+    ])
+    func `what was taken goes into the commit, and one that was refused does not`(verdict: TokenVerdict) {
+        var bench = FlightBench(.expired(), [Self.config, verdict])
+        bench.proofDigests = Self.digests
+
+        _ = bench.fly()
+
+        #expect(bench.stored?.record.generation == Generation(2))
+        #expect(bench.stored?.record.acceptedProof == Self.digests[1])
+
+        var refused = FlightBench(
+            Self.record(Self.digests[1], refreshedAt: .seconds(-60)),
+            [Self.config, Self.config, Self.config]
+        )
+        refused.proofDigests = Self.digests
+        _ = refused.fly()
+        #expect(refused.stored?.record.acceptedProof == Self.digests[1])
+    }
+
+    @Test func `a mint's proof goes into its commit, too`() {
+        var bench = FlightBench(nil, [Self.config, .success(.sample(1))])
+        bench.mints = GrantID("m")
+        bench.proofDigests = Self.digests
+        _ = bench.fly()
+        #expect(bench.stored?.record.acceptedProof == Self.digests[1])
+    }
 }

@@ -16,6 +16,10 @@ struct FlightBench {
     var signsIn = false
     /// How many things the client may prove itself by.
     var proofs = 1
+    /// What is kept of them; `nil`: they are no secrets.
+    var proofDigests: [TokenDigest]?
+    /// When the first of them was taken from this process.
+    var proofAcceptedAt: WallTime?
     var watch = ClaimWatch()
     var timeout = Duration.seconds(8)
     /// Ends the flight by a stop, at its next pause.
@@ -78,7 +82,10 @@ struct FlightBench {
             binding: .acme,
             mints: self.mints,
             signsIn: self.signsIn,
-            proofs: self.proofs,
+            proofs: ProofOrder(
+                digests: self.proofDigests ?? Array(repeating: nil, count: self.proofs),
+                acceptedAt: self.proofAcceptedAt
+            ),
             timeout: self.timeout,
             boot: Self.boot,
             claim: Self.claim,

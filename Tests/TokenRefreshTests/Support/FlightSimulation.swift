@@ -108,7 +108,7 @@ struct FlightSimulation {
         FlightPlan(
             account: alice,
             binding: .acme,
-            proofs: 2,
+            proofs: ProofOrder(digests: [nil, nil]),
             timeout: Self.timeout,
             answerTimeout: weather.answersWithin,
             boot: boot,

@@ -212,7 +212,7 @@ const STATES = {
   valid: "good", refreshing: "busy", expired: "none", empty: "none",
   answering: "good", failing: "warn", refuses_client: "bad", not_provider: "bad",
   complete: "good", pending: "warn",
-  waiting: "warn", in_flight: "warn", revoked: "good", refused: "bad", unsupported: "none", unreachable: "bad",
+  waiting: "warn", in_flight: "warn", revoked: "good", refused: "bad", client_refused: "bad", unsupported: "none", unreachable: "bad",
 };
 
 const WITNESS = {
@@ -233,7 +233,7 @@ const UNKEPT = {
   unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it.",
 };
 
-const PARTS = ["waiting", "in_flight", "revoked", "refused", "unsupported", "unreachable", "given_up"];
+const PARTS = ["waiting", "in_flight", "revoked", "refused", "client_refused", "unsupported", "unreachable", "given_up"];
 
 /// Where the API's word alone would not tell one part from the other.
 const PART_WORDS = { unreachable: "provider unreachable" };
@@ -241,7 +241,7 @@ const PART_WORDS = { unreachable: "provider unreachable" };
 /// How many tokens are in a part: the API counts those given up as unreachable, too.
 function countOf(tokens, part) {
   const givenUp = tokens.given_up ?? 0;
-  return part === "unreachable" ? tokens.unreachable - givenUp : part === "given_up" ? givenUp : tokens[part];
+  return part === "unreachable" ? tokens.unreachable - givenUp : part === "given_up" ? givenUp : tokens[part] ?? 0;
 }
 
 // MARK: Putting things on the page

@@ -56,6 +56,9 @@ extension AccountReply {
         case "empty" where self.lastError == "tokens_removed":
             "its tokens were removed: \(self.configuring)sign in again, and import new ones with martlet accounts import "
                 + self.name
+        case "reauthorization_required" where self.lastError?.hasSuffix(".claim_broken") == true:
+            "a process ended, or lost the store, while its refresh token was being spent, and the provider takes that no more: "
+                + "\(self.configuring)sign in again, and import new tokens with martlet accounts import \(self.name)"
         case "empty", "reauthorization_required":
             "\(self.configuring)import new tokens with martlet accounts import \(self.name)"
         case "unreadable": "the store's record does not open with its key; see the gateway's log"
@@ -94,7 +97,7 @@ extension AccountReply {
         case "account_config":
             "the provider refuses what is asked for: check scopes and grant of accounts.\(self.name), and what the client "
                 + "of providers.\(self.provider) may ask for"
-        case "not_sent" where reason == "not_sent.discovery_failed":
+        case "not_sent" where reason.hasPrefix("not_sent.discovery_failed"):
             "the metadata of the issuer of providers.\(self.provider) can't be fetched or used, so nobody knows its token "
                 + "endpoint: check issuer and the network, or name token_endpoint; the gateway's log says what failed where"
         case "not_sent":
@@ -142,12 +145,19 @@ extension RemovalReply {
             .joined(separator: ", ")
         let isGone = alive.contains(where: \.isNobodys)
         let isAskedAgain = alive.contains { $0.outcome == "unreachable" && !$0.isNobodys }
+        let isClientRefused = alive.contains { $0.outcome == "client_refused" }
         let remedy =
             isGone
             ? "nobody was asked where the provider, or the client they were made for, is not configured any more: put it "
                 + "back into the configuration within a day, and it is asked; "
             : ""
-        let hope = remedy + (isAskedAgain ? "what is unreachable or waiting is asked for again for a day; " : "")
+        let refusal =
+            isClientRefused
+            ? "the provider refuses the client: put client_id, client_secret and client_auth right within a day, and it is "
+                + "asked again; "
+            : ""
+        let hope =
+            remedy + refusal + (isAskedAgain ? "what is unreachable or waiting is asked for again for a day; " : "")
         return CommandFailure(
             .no,
             "the tokens of \(self.account.name) are removed, but not all revoked (\(tokens)): \(hope)to be sure, end "

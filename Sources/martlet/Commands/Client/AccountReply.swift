@@ -55,7 +55,7 @@ package struct RemovalReply: Decodable, Equatable, Sendable {
 /// A token that the gateway does not hold any more.
 package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     package let kind: String
-    /// What the provider did: `revoked`, `refused`, `unsupported` or `unreachable`, also where it is gone and was not asked.
+    /// What the provider did: `revoked`, `refused`, `client_refused`, `unsupported` or `unreachable`, also where it is gone and was not asked.
     package let outcome: String
     package let reason: String?
     package let endsAt: String?
@@ -69,5 +69,5 @@ package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     }
 
     /// Whether the provider was to revoke it and did not, so that it may live on.
-    package var mayLiveOn: Bool { self.outcome == "refused" || self.outcome == "unreachable" }
+    package var mayLiveOn: Bool { ["refused", "client_refused", "unreachable"].contains(self.outcome) }
 }

@@ -73,10 +73,12 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         package let state: String?
         /// When it is asked again, where it is not asked now.
         package let retryAt: String?
+        /// Whether a kill revokes anything there; `nil` where nobody knows, or a gateway of before says nothing of it.
+        package let revokes: Bool?
         package let accounts: [String: Int]
 
         private enum CodingKeys: String, CodingKey {
-            case name, state, accounts
+            case name, state, revokes, accounts
             case retryAt = "retry_at"
         }
     }

@@ -7,11 +7,13 @@ struct TokenAnswer: Decodable {
     let expiresIn: Int64?
     /// `nil` where the answer does not say.
     let tokenType: String?
+    /// What was granted (§5.1); `nil` where the answer does not say, or in another way than with a string.
+    let scope: String?
     /// What an error answer (§5.2) says, as the end of a sentence, and empty where that is nothing; `nil` for others.
     let error: String?
 
     private enum Key: String, CodingKey {
-        case error
+        case error, scope
         case errorDescription = "error_description"
         case tokenType = "token_type"
         case refreshToken = "refresh_token"
@@ -24,6 +26,7 @@ struct TokenAnswer: Decodable {
         self.refreshToken = try members.decodeIfPresent(String.self, forKey: .refreshToken)
         self.accessToken = try members.decodeIfPresent(String.self, forKey: .accessToken)
         self.tokenType = try members.decodeIfPresent(String.self, forKey: .tokenType)
+        self.scope = try? members.decodeIfPresent(String.self, forKey: .scope)
         self.error = members.contains(.error) ? Self.words(of: members) : nil
         self.expiresIn = try Self.seconds(in: members)
     }

@@ -8,6 +8,8 @@ package struct TokenInput: Equatable, Sendable {
     package let accessToken: Secret?
     /// In seconds; never negative.
     package let expiresIn: Int64?
+    /// What was granted (RFC 6749 §3.3); `nil` where nothing says.
+    package let scope: String?
 
     /// Reads what was typed, piped or stored in a file.
     ///
@@ -23,14 +25,15 @@ package struct TokenInput: Equatable, Sendable {
             try self.init(answer: trimmed)
         } else {
             if let reason = MistakenInput.reason(of: trimmed) { throw CommandFailure(.usage, reason) }
-            self.init(refreshToken: try Self.token(trimmed, "the input"), accessToken: nil, expiresIn: nil)
+            self.init(refreshToken: try Self.token(trimmed, "the input"), accessToken: nil, expiresIn: nil, scope: nil)
         }
     }
 
-    private init(refreshToken: Secret, accessToken: Secret?, expiresIn: Int64?) {
+    private init(refreshToken: Secret, accessToken: Secret?, expiresIn: Int64?, scope: String?) {
         self.refreshToken = refreshToken
         self.accessToken = accessToken
         self.expiresIn = expiresIn
+        self.scope = scope
     }
 
     private init(answer text: String) throws(CommandFailure) {
@@ -54,16 +57,18 @@ package struct TokenInput: Equatable, Sendable {
             accessToken: try answer.accessToken.map { token throws(CommandFailure) in
                 try Self.token(token, "access_token")
             },
-            expiresIn: answer.expiresIn
+            expiresIn: answer.expiresIn,
+            scope: answer.scope.map { ScopeWord.words(of: $0).joined(separator: " ") }.flatMap { $0.isEmpty ? nil : $0 }
         )
     }
 
     /// As the admin API takes it.
     package var body: [UInt8] {
-        // Printable ASCII, in which only two characters must be escaped.
+        // Printable ASCII, in which only two characters must be escaped, and a scope has neither.
         var members = [Self.member("refresh_token", self.refreshToken)]
         if let accessToken = self.accessToken { members.append(Self.member("access_token", accessToken)) }
         if let expiresIn = self.expiresIn { members.append(Array("\"expires_in\":\(expiresIn)".utf8)) }
+        if let scope = self.scope { members.append(Array("\"scope\":\"\(scope)\"".utf8)) }
         return [UInt8(ascii: "{")] + members.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "}")]
     }
 

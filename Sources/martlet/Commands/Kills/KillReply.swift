@@ -55,6 +55,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
         package let inFlight: Int
         package let revoked: Int
         package let refused: Int
+        /// `nil` where a gateway of before counts these as unreachable.
+        package let clientRefused: Int?
         package let unsupported: Int
         package let unreachable: Int
         /// Of those the ones that no provider is asked about any more; `nil` where a gateway of before says nothing of
@@ -67,6 +69,7 @@ package struct KillReply: Decodable, Equatable, Sendable {
             case total, waiting, revoked, refused, unsupported, unreachable
             case isCounted = "counted"
             case inFlight = "in_flight"
+            case clientRefused = "client_refused"
             case givenUp = "given_up"
             case nextTryAt = "next_try_at"
         }

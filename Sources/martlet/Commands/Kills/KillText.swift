@@ -90,6 +90,7 @@ package struct KillText: Sendable {
         let counts = [
             ("revoked", tokens.revoked), ("waiting to be revoked", tokens.waiting),
             ("in a refresh under way", tokens.inFlight), ("refused by the provider", tokens.refused),
+            ("not revoked, as the provider refuses the client", tokens.clientRefused ?? 0),
             ("with no way to revoke them", tokens.unsupported),
             ("provider unreachable", tokens.unreachable - (tokens.givenUp ?? 0)),
             ("given up with the provider unreachable", tokens.givenUp ?? 0),
@@ -106,6 +107,12 @@ package struct KillText: Sendable {
             parts.append(
                 "\(some) could not be revoked, since nothing at the provider revokes; what has not expired works "
                     + "there until it does"
+            )
+        }
+        if let count = tokens.clientRefused, count > 0 {
+            parts.append(
+                "check client_id, client_secret and client_auth of the provider that refuses the client: it is asked "
+                    + "again for 24 hours after the kill"
             )
         }
         if tokens.refused > 0 { parts.append("end the grants of those refused at the provider itself") }

@@ -70,7 +70,12 @@ package struct StatusText: Sendable {
             let next = provider.retryAt.map { ", asked again \(self.nextTry($0))" } ?? ", being asked again now"
             return "\(PlainText.line(provider.name)) \(trouble)\(next)"
         }
-        return lines.isEmpty ? [] : [""] + lines
+        let silent = providers.filter { $0.revokes == false }.map { provider in
+            let name = PlainText.line(provider.name)
+            return "\(name) names no revocation endpoint: a kill or a removal revokes nothing there; "
+                + "providers.\(name).revocation_endpoint names one"
+        }
+        return lines.isEmpty && silent.isEmpty ? [] : [""] + lines + silent
     }
 
     /// Nobody asks a provider but for a token that is needed: what is due may be so for long.

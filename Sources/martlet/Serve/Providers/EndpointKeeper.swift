@@ -9,12 +9,14 @@ final class EndpointKeeper: Sendable {
     /// Those that were not let go of yet.
     private let kept = Mutex<[ObjectIdentifier: HTTPTokenEndpoint]>([:])
     private let released = AsyncStream<HTTPTokenEndpoint>.makeStream()
+    private let added = AsyncStream<HTTPTokenEndpoint>.makeStream()
 
     /// Sees to `endpoint` from now on.
     ///
     /// - Returns: what is to be used in its place; when the last reference to that is gone, so are the connections.
     func keep(_ endpoint: HTTPTokenEndpoint) -> SharedTokenEndpoint {
         self.kept.withLock { $0[ObjectIdentifier(endpoint)] = endpoint }
+        self.added.continuation.yield(endpoint)
         return SharedTokenEndpoint(endpoint, keeper: self)
     }
 
@@ -22,17 +24,26 @@ final class EndpointKeeper: Sendable {
         self.released.continuation.yield(endpoint)
     }
 
-    /// Lets go of those that nobody needs, as they come; ends after ``shutDown()``.
+    /// Has each new one find its endpoints, so that the status says from the start what can't be revoked, and lets go of those
+    /// that nobody needs, as they come; ends after ``shutDown()``.
     func run() async {
-        for await endpoint in self.released.stream {
-            await endpoint.shutDown()
-            _ = self.kept.withLock { $0.removeValue(forKey: ObjectIdentifier(endpoint)) }
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask {
+                await withDiscardingTaskGroup { questions in
+                    for await endpoint in self.added.stream { questions.addTask { await endpoint.discover() } }
+                }
+            }
+            for await endpoint in self.released.stream {
+                await endpoint.shutDown()
+                _ = self.kept.withLock { $0.removeValue(forKey: ObjectIdentifier(endpoint)) }
+            }
         }
     }
 
     /// Lets go of all. Exchanges that are under way end without an answer.
     func shutDown() async {
         self.released.continuation.finish()
+        self.added.continuation.finish()
         for endpoint in self.kept.withLock({ $0.values }) { await endpoint.shutDown() }
     }
 }
@@ -56,6 +67,10 @@ extension SharedTokenEndpoint: TokenEndpoint {
     var timeout: Duration { self.endpoint.timeout }
     var answerTimeout: Duration { self.endpoint.answerTimeout }
     var proofs: [any TokenEndpoint] { self.endpoint.proofs }
+
+    var proofSecret: Secret? { self.endpoint.proofSecret }
+    var proofAcceptedAt: WallTime? { self.endpoint.proofAcceptedAt }
+    var revokes: Bool? { self.endpoint.revokes }
 
     func isClientSecret(_ value: Secret) -> Bool { self.endpoint.isClientSecret(value) }
 

@@ -35,6 +35,10 @@ struct MeteredTokenEndpoint: TokenEndpoint {
         }
     }
 
+    var proofSecret: Secret? { self.proof.map { self.endpoint.secret($0) } ?? self.endpoint.proofSecret }
+    var proofAcceptedAt: WallTime? { self.endpoint.proofAcceptedAt }
+    var revokes: Bool? { self.endpoint.revokes }
+
     func isClientSecret(_ value: Secret) -> Bool { self.endpoint.isClientSecret(value) }
 
     func redeem(

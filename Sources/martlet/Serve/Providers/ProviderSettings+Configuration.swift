@@ -64,7 +64,8 @@ extension ProviderClient.ProviderSettings {
         case .privateKeyJWT:
             guard let privateKey = settings.privateKey else { return [.constant(.none)] }
             let key = try AssertionKey(privateKey, for: "provider \(settings.id)")
-            return [.signed(key, audience: settings.assertionAudience)]
+            let audience = settings.assertionAudience
+            return [.signed(key, audience: audience.token, revocationAudience: audience.revocation)]
         }
     }
 }
