@@ -41,6 +41,7 @@ let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", packa
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let database: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let databaseEngine: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
@@ -83,6 +84,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CShims"),
+        .target(name: "CSQLiteShims", linkerSettings: [.linkedLibrary("sqlite3")]),
         room("TokenModel", uses: ["CShims"]),
         room("LocalFiles", uses: ["TokenModel"]),
         room("Telemetry", uses: ["TokenModel", logging]),
@@ -100,7 +102,7 @@ let package = Package(
         ),
         room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
         room("Audit", uses: ["TokenModel", "TokenStorage", crypto, logging]),
-        room("TokenStorageSQLite", uses: ["LocalFiles", "TokenModel", "TokenStorage", database]),
+        room("TokenStorageSQLite", uses: ["CSQLiteShims", "LocalFiles", "TokenModel", "TokenStorage", database]),
         room("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         room(
@@ -173,7 +175,10 @@ let package = Package(
             ]
         ),
         tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
-        tests(of: "TokenStorageSQLite", using: ["TestKit", "TokenModel", "TokenStorage", database]),
+        tests(
+            of: "TokenStorageSQLite",
+            using: ["TestKit", "TokenModel", "TokenStorage", database, databaseEngine]
+        ),
         tests(of: "Audit", using: ["TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]),
         tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
         tests(

@@ -33,6 +33,25 @@ extension OpenFile {
         return false
     }
 
+    /// Lets go of what ``lock()`` took.
+    package func unlock() {
+        _ = Self.retrying { flock(self.number, LOCK_UN) }
+    }
+
+    /// Whether its path still names this file, and not another one or none.
+    package func isInPlace() throws(SystemCallError) -> Bool {
+        var (mine, there) = (stat(), stat())
+        guard unsafe fstat(self.number, &mine) == 0 else {
+            throw SystemCallError(errno, "can't look at \(self.path)")
+        }
+        guard unsafe lstat(self.path, &there) == 0 else {
+            let error = SystemCallError(errno, "can't look at \(self.path)")
+            guard error.isMissing else { throw error }
+            return false
+        }
+        return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino
+    }
+
     /// When the file was changed last, in seconds since 1970, and how many bytes it has.
     package func extent() throws(SystemCallError) -> (changedAt: Int, count: Int) {
         var status = stat()

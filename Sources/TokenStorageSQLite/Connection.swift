@@ -1,3 +1,4 @@
+internal import CSQLiteShims
 internal import GRDB
 internal import TokenModel
 internal import TokenStorage
@@ -20,15 +21,21 @@ final class Connection: Sendable {
     private let path: String
 
     /// Opens the database; blocks.
-    init(path: String, label: String) throws(StoreError) {
+    ///
+    /// - Parameter deadline: when to stop waiting for other processes' locks.
+    init(path: String, label: String, by deadline: ContinuousClock.Instant) throws(StoreError) {
         let patience = Patience()
         var configuration = Configuration()
         configuration.label = label
         configuration.busyMode = .callback { tries in patience.wait(afterTries: tries) }
         // GRDB ends the process for a transaction left open, as after a rollback that failed; `run` ends it instead.
         configuration.allowsUnsafeTransactions = true
-        configuration.prepareDatabase { database in try Schema.configure(database) }
-        self.queue = try Self.patiently(patience, path) {
+        configuration.prepareDatabase { database in
+            let code = unsafe martlet_forbid_checkpoint_on_close(database.sqliteConnection)
+            guard code == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+            try Schema.configure(database)
+        }
+        self.queue = try Self.patiently(patience, path, by: deadline) {
             try DatabaseQueue(path: path, configuration: configuration)
         }
         self.patience = patience
@@ -36,8 +43,11 @@ final class Connection: Sendable {
     }
 
     /// Runs `body` before the connection is shared; blocks.
-    func runAtOpening<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        try Self.patiently(self.patience, self.path) { try self.queue.writeWithoutTransaction(body) }
+    func runAtOpening<Value>(
+        by deadline: ContinuousClock.Instant,
+        _ body: (Database) throws -> Value
+    ) throws(StoreError) -> Value {
+        try Self.patiently(self.patience, self.path, by: deadline) { try self.queue.writeWithoutTransaction(body) }
     }
 
     /// Tries again while another process holds the lock: SQLite does not ask for patience where it fears a deadlock, as
@@ -45,9 +55,10 @@ final class Connection: Sendable {
     private static func patiently<Value>(
         _ patience: Patience,
         _ path: String,
+        by deadline: ContinuousClock.Instant,
         _ body: () throws -> Value
     ) throws(StoreError) -> Value {
-        patience.lasts(until: .now + Self.lockLimit)
+        patience.lasts(until: deadline)
         var tries = 0
         while true {
             do {
@@ -61,18 +72,15 @@ final class Connection: Sendable {
     }
 
     /// Runs `body` with the connection.
-    ///
-    /// - Parameter lockPatience: how long it waits for other processes once it runs, where that is not all of its time.
     func run<Value: Sendable>(
         _ attempt: StoreError.Attempt,
-        lockPatience: Duration? = nil,
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let deadline = ContinuousClock.now + Self.lockLimit
         return try await self.answer(attempt) { reply in
             self.takeTurn { database, patience in
                 guard ContinuousClock.now < deadline else { return reply.give(.failure(self.late(attempt))) }
-                patience.lasts(until: lockPatience.map { .now + $0 } ?? deadline)
+                patience.lasts(until: deadline)
                 let result = Result {
                     if database.isInsideTransaction { try database.rollback() }
                     return try body(database)
@@ -115,6 +123,17 @@ final class Connection: Sendable {
             .unreachable,
             "can't \(attempt.rawValue) the database \(self.path) in time: another process holds its lock, or its disk is slow"
         )
+    }
+
+    /// Runs `body` behind all that was asked of the connection before; blocks.
+    func runAtOnce(_ body: (Database, Patience) throws -> Void) throws {
+        try self.queue.writeWithoutTransaction { database in try body(database, self.patience) }
+    }
+
+    /// Waits for all that was asked of the connection; blocks.
+    func drain() {
+        // A closed one has nothing left.
+        try? self.runAtOnce { _, _ in }
     }
 
     /// Closes the connection; later operations fail. Blocks.

@@ -18,7 +18,7 @@ struct DatabaseFile: Sendable {
         }
     }
 
-    /// Makes the file where there is none, and takes it and its companions (`-wal`, `-shm`) away from other users.
+    /// Makes the file where there is none, and takes it and its companions (`-wal`, `-shm`, `.lock`) away from other users.
     ///
     /// Refuses symbolic links, which whoever made them can point elsewhere while we believe to be alone with the file, and
     /// files of other users, who can read and change what is theirs whatever its mode.
@@ -46,7 +46,7 @@ struct DatabaseFile: Sendable {
         }
         self.path = path
         self.identity = Identity(status)
-        for companion in [path, path + "-wal", path + "-shm"] { try Self.restrict(companion) }
+        for companion in [path, path + "-wal", path + "-shm", path + ".lock"] { try Self.restrict(companion) }
     }
 
     /// Refuses to go on with a database whose file was taken away or replaced: SQLite would go on with the old one, and
@@ -99,7 +99,8 @@ struct DatabaseFile: Sendable {
         }
     }
 
-    private static func restrict(_ path: String) throws(StoreError) {
+    /// Takes the file at `path`, if there is one, away from other users; refuses what can't be trusted.
+    static func restrict(_ path: String) throws(StoreError) {
         guard let status = try Self.status(of: path) else { return }
         try Self.checkOwn(status, at: path)
         guard status.st_mode & 0o077 != 0 else { return }

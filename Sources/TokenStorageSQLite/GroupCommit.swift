@@ -21,14 +21,21 @@ final class GroupCommit: Sendable {
 
     private let connection: Connection
     private let file: DatabaseFile
+    private let lock: DatabaseLock
     /// Called with each change that is on the disk. Before the answer and not after it: a change whose caller was told
     /// "too late" may stand all the same.
     private let changed: @Sendable (RecordKey) -> Void
     private let waiting = Mutex<[Change]>([])
 
-    init(_ connection: Connection, _ file: DatabaseFile, changed: @escaping @Sendable (RecordKey) -> Void) {
+    init(
+        _ connection: Connection,
+        _ file: DatabaseFile,
+        _ lock: DatabaseLock,
+        changed: @escaping @Sendable (RecordKey) -> Void
+    ) {
         self.connection = connection
         self.file = file
+        self.lock = lock
         self.changed = changed
     }
 
@@ -65,11 +72,13 @@ final class GroupCommit: Sendable {
         patience.lasts(until: last)
         var outcomes: [Result<Void, StoreError>] = []
         do {
-            if database.isInsideTransaction { try database.rollback() }
-            try self.file.checkInPlace()
-            try database.inTransaction(.immediate) {
-                for change in group { outcomes.append(try self.outcome(of: change, database)) }
-                return .commit
+            try self.lock.withLock(until: last) {
+                if database.isInsideTransaction { try database.rollback() }
+                try self.file.checkInPlace()
+                try database.inTransaction(.immediate) {
+                    for change in group { outcomes.append(try self.outcome(of: change, database)) }
+                    return .commit
+                }
             }
         } catch {
             let error = self.connection.storeError(error, .writing)

@@ -5,11 +5,12 @@ package import TokenStorage
 
 /// Keeps records in one SQLite database file, which several processes on one host may share.
 ///
-/// A write is on the disk when it returns (write-ahead log, `synchronous=FULL`). The file and its companions `-wal` and
-/// `-shm` can be read by their owner only; replaced and removed records are overwritten, in the file at once and in the
-/// log within seconds.
+/// A write is on the disk when it returns (write-ahead log, `synchronous=FULL`). The file and its companions `-wal`,
+/// `-shm` and `.lock` can be read by their owner only; replaced and removed records are overwritten, in the file at once
+/// and in the log within seconds. Commits and checkpoints of all processes exclude each other by `.lock`.
 package final class SQLiteTokenStore: TokenStore {
     private let file: DatabaseFile
+    private let lock: DatabaseLock
     /// Serializes this process's writes before they meet the file's lock.
     private let writer: Connection
     private let groups: GroupCommit
@@ -21,15 +22,24 @@ package final class SQLiteTokenStore: TokenStore {
 
     /// Opens the database at `path`, making it where there is none.
     ///
+    /// - Parameters:
+    ///   - trimming: when the write-ahead log is emptied.
+    ///   - fileSystem: tells what a path is on.
     /// - Throws: ``StoreError/Code/unreachable`` where `path` can't be a database (no directory, a directory itself, a
-    ///   lock held by another process), ``StoreError/Code/unwritable`` without the rights or the space,
-    ///   ``StoreError/Code/unreadable`` for a file that is no database, damaged, or another program's.
-    package static func open(at path: String) async throws(StoreError) -> SQLiteTokenStore {
+    ///   lock held by another process), ``StoreError/Code/unwritable`` without the rights or the space, and
+    ///   on a network file system, ``StoreError/Code/unreadable`` for a file that is no database, damaged, or another
+    ///   program's.
+    package static func open(
+        at path: String,
+        trimming: LogTrimming = LogTrimming(),
+        on fileSystem: @escaping @Sendable (_ path: String) -> FileSystem? = { FileSystem(of: $0) }
+    ) async throws(StoreError) -> SQLiteTokenStore {
         let opened: Result<SQLiteTokenStore, StoreError> = await withCheckedContinuation { continuation in
             Self.blockingQueue().async {
                 let result: Result<SQLiteTokenStore, StoreError>
                 do throws(StoreError) {
-                    result = .success(try SQLiteTokenStore(path: path))
+                    try fileSystem(path)?.check(path: path)
+                    result = .success(try SQLiteTokenStore(path: path, trimming))
                 } catch {
                     result = .failure(error)
                 }
@@ -45,27 +55,51 @@ package final class SQLiteTokenStore: TokenStore {
         DispatchQueue(label: "martlet.store.blocking")
     }
 
-    private init(path: String) throws(StoreError) {
-        self.file = try DatabaseFile(preparing: path)
-        self.writer = try Connection(path: path, label: "martlet.store.writer")
-        try self.writer.runAtOpening { try Schema.prepare($0, path: path) }
-        self.reader = try Connection(path: path, label: "martlet.store.reader")
-        let lastChange = try self.reader.runAtOpening { database in
-            try database.execute(sql: "PRAGMA query_only = ON")
-            return try Records.lastChange(database)
+    private init(path: String, _ trimming: LogTrimming) throws(StoreError) {
+        let deadline = ContinuousClock.now + Connection.lockLimit
+        let file = try DatabaseFile(preparing: path)
+        let lock = try DatabaseLock.of(path)
+        let connections: Connections
+        do {
+            connections = try lock.withLock(until: deadline) { try Connections(path: path, by: deadline) }
+        } catch {
+            throw StoreError(error, attempt: .opening, path: path)
         }
+        (self.file, self.lock) = (file, lock)
+        (self.writer, self.reader) = (connections.writer, connections.reader)
         self.broadcaster = ChangeBroadcaster()
         self.poller = ChangePoller(
-            self.reader,
+            connections.reader,
             at: path,
-            after: lastChange,
+            after: connections.lastChange,
             announcingTo: self.broadcaster
         )
-        let (broadcaster, trimmer) = (self.broadcaster, try LogTrimmer(path: path))
+        let (broadcaster, trimmer) = (self.broadcaster, LogTrimmer(connections.trimmer, lock, at: path, trimming))
         self.trimmer = trimmer
-        self.groups = GroupCommit(self.writer, self.file) { key in
+        self.groups = GroupCommit(connections.writer, file, lock) { key in
             broadcaster.announce(key)
             trimmer.logGrew()
+        }
+        // What a process left that was killed.
+        trimmer.logGrew()
+    }
+
+    /// What is opened under the lock.
+    private struct Connections {
+        let writer: Connection
+        let reader: Connection
+        let trimmer: Connection
+        let lastChange: Int64
+
+        init(path: String, by deadline: ContinuousClock.Instant) throws(StoreError) {
+            self.writer = try Connection(path: path, label: "martlet.store.writer", by: deadline)
+            try self.writer.runAtOpening(by: deadline) { try Schema.prepare($0, path: path) }
+            self.reader = try Connection(path: path, label: "martlet.store.reader", by: deadline)
+            self.lastChange = try self.reader.runAtOpening(by: deadline) { database in
+                try database.execute(sql: "PRAGMA query_only = ON")
+                return try Records.lastChange(database)
+            }
+            self.trimmer = try Connection(path: path, label: "martlet.store.trimmer", by: deadline)
         }
     }
 
@@ -118,14 +152,29 @@ package final class SQLiteTokenStore: TokenStore {
     package func close() async {
         self.broadcaster.finish()
         self.poller.stop()
-        self.trimmer.stop()
         await withCheckedContinuation { continuation in
             Self.blockingQueue().async {
-                self.trimmer.close()
-                self.reader.close()
-                self.writer.close()
+                // What is under way needs the lock itself.
+                self.writer.drain()
+                self.trimmer.stop()
+                do {
+                    try self.lock.withLock(until: .now + Connection.lockLimit) {
+                        self.reader.close()
+                        self.trimmer.trimLast()
+                        self.closeConnections()
+                    }
+                } catch {
+                    // SQLite itself makes no checkpoint then, so nobody's commit is in danger.
+                    self.closeConnections()
+                }
                 continuation.resume()
             }
         }
+    }
+
+    private func closeConnections() {
+        self.reader.close()
+        self.trimmer.close()
+        self.writer.close()
     }
 }

@@ -14,8 +14,8 @@ enum Schema {
     static func configure(_ database: Database) throws {
         try database.execute(sql: "PRAGMA synchronous = FULL")
         try database.execute(sql: "PRAGMA secure_delete = ON")
-        // The trimmer empties the log, beside the writes; this is for when it can't.
-        try database.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
+        // One of SQLite's own would come at a moment of its choice; the trimmer's hold the lock.
+        try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
         try database.execute(sql: "PRAGMA trusted_schema = OFF")
         try database.execute(sql: "PRAGMA cell_size_check = ON")
     }

@@ -8,7 +8,7 @@ struct SQLiteTokenStoreFileTests {
     private let directory: TemporaryDirectory
     private let path: String
     private let key = RecordKey.account("alice")
-    private static let names = ["store.db", "store.db-wal", "store.db-shm"]
+    private static let names = ["store.db", "store.db-wal", "store.db-shm", "store.db.lock"]
 
     init() throws {
         self.directory = try TemporaryDirectory()

@@ -36,9 +36,10 @@ struct SQLiteTokenStoreOwnershipTests {
         #expect(self.directory.bytes(of: "nowhere.db") == nil)
     }
 
-    @Test(arguments: ["-wal", "-shm"])
+    @Test(arguments: ["-wal", "-shm", ".lock"])
     func `a companion behind a symbolic link is refused`(suffix: String) async throws {
         try await self.open()
+        if self.directory.bytes(of: "store.db\(suffix)") != nil { try self.directory.remove("store.db\(suffix)") }
         try self.directory.write([], to: "elsewhere")
         try self.link("elsewhere", as: "store.db\(suffix)")
 
@@ -51,6 +52,17 @@ struct SQLiteTokenStoreOwnershipTests {
         try await self.open()
         try await self.open()
         try #require(unsafe chown(self.directory.path(of: "store.db"), 12_345, 12_345) == 0)
+
+        let error = await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
+
+        #expect(error?.message.contains("another user") == true)
+    }
+
+    /// Who owns the lock could hold it for ever.
+    @Test(.enabled(if: geteuid() == 0))
+    func `a lock of another user's is refused`() async throws {
+        try await self.open()
+        try #require(unsafe chown(self.directory.path(of: "store.db.lock"), 12_345, 12_345) == 0)
 
         let error = await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
 

@@ -33,8 +33,8 @@ struct SQLiteTokenStoreProcessTests {
         #expect(try await store.read(Self.key) == StoredRecord(version: Version(3), value: SealedBytes(bytes: [7])))
     }
 
-    @Test func `processes that count up one record lose none`() async throws {
-        let store = try await SQLiteTokenStore.open(at: self.path)
+    @Test func `processes that count up one record, and empty the log after each write, lose none`() async throws {
+        let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming)
 
         async let counting: Void = Self.countUp(times: 50, in: store)
         async let first: Void = Self.countUpElsewhere(times: 50, path: self.path)
@@ -109,13 +109,21 @@ struct SQLiteTokenStoreProcessTests {
         }
     }
 
+    /// At once.
+    private static var trimming: LogTrimming {
+        var trimming = LogTrimming()
+        trimming.delay = .zero
+        return trimming
+    }
+
     private static func countUp(times: Int, in store: SQLiteTokenStore) async throws {
         for _ in 0..<times { try await TokenStoreContract.countUp(Self.key, in: store) }
     }
 
     private static func countUpElsewhere(times: Int, path: String) async {
         await #expect(processExitsWith: .success) { [path = path as String, times = times as Int] in
-            try await Self.countUp(times: times, in: SQLiteTokenStore.open(at: path))
+            let store = try await SQLiteTokenStore.open(at: path, trimming: Self.trimming)
+            try await Self.countUp(times: times, in: store)
         }
     }
 }

@@ -21,6 +21,8 @@ the seed and the history: what was done when to which process, the mock's stats,
   steps    one of four processes dies, or is stopped for 3, 13 and 30 s, at each step of a refresh in turn (needs a debug
            build: --program .build/debug/martlet): nothing is lost or spent twice but in the stated window
   rate     refreshes per second on SQLite, beside what the disk syncs: a third of that, or 200
+  checkpoints  two processes commit and empty SQLite's log as fast as they can for two minutes, others open and close the
+           store meanwhile: everything that was acknowledged is there, and every record opens
   kills    an account is killed a thousand times under load, by one process and by one of three: how long a kill takes, and
            that no head with a dead token is read more than 100 ms after its answer
   streams  a kill while 1 GiB is downloaded, events are streamed and a WebSocket is open: all are cut, or, with drain, end
@@ -64,7 +66,7 @@ from harness.processes import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Seconds that a case may take in the full run.
-CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 300, "stopped": 460, "steps": 1200, "rate": 180, "kills": 900, "streams": 180,
+CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 300, "stopped": 460, "steps": 1200, "rate": 180, "checkpoints": 300, "kills": 900, "streams": 180,
          "late": 300, "overload": 400, "pages": 240, "restored": 300, "many": 300, "canary": 120}
 
 

@@ -59,7 +59,7 @@ extension TokenStoreContract {
         },
         Clause("of 10,000 records every page brings new ones until all have been seen") { subject in
             let names = (0..<10_000).map { String($0) }
-            for name in names { try await Self.put(.account(name), in: subject.store) }
+            try await Self.fill(names.map { .account($0) }, in: subject.store)
 
             var (seen, last): ([RecordKey], RecordKey?) = ([], nil)
             repeat {
@@ -72,6 +72,18 @@ extension TokenStoreContract {
             #expect(try await subject.other.read(.account("9999"))?.value == Self.value)
         },
     ]
+
+    /// Writes many, as many at a time as a store may take together.
+    private static func fill(_ keys: [RecordKey], in store: any TokenStore) async throws {
+        for start in stride(from: 0, to: keys.count, by: 256) {
+            try await withThrowingTaskGroup { group in
+                for key in keys[start..<min(start + 256, keys.count)] {
+                    group.addTask { try await Self.put(key, in: store) }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
 
     private static func put(_ key: RecordKey, in store: any TokenStore) async throws {
         try await store.write(Self.value, at: key, as: .first, expecting: nil)

@@ -1,0 +1,114 @@
+internal import Dispatch
+internal import Glibc
+internal import LocalFiles
+internal import Synchronization
+internal import TokenStorage
+
+/// Keeps the commits and the checkpoints of one database apart, over all threads and processes of this host.
+///
+/// SQLite before 3.51.3 can lose commits when a checkpoint overlaps a commit that resets the write-ahead log
+/// (sqlite.org/wal.html, "The WAL-reset bug"). So whoever opens, commits, makes a checkpoint or closes holds this lock.
+///
+/// It is flock(2) on a file of its own, `<database>.lock`: to close any descriptor of the database, its log or its index
+/// drops SQLite's locks on them. The file stays for good; who finds it removed or replaced goes over to the new one.
+final class DatabaseLock: Sendable {
+    private struct Known {
+        weak var lock: DatabaseLock?
+    }
+
+    /// Of each path one, because two descriptors in one process exclude each other as two processes do: they could only
+    /// poll, and not queue.
+    private static let known = Mutex<[String: Known]>([:])
+
+    /// Between tries, in microseconds. Short, because a busy process lets go for moments only.
+    private static let pause: UInt32 = 1_000
+
+    private let database: String
+    /// This process's own queue for the file.
+    private let turn = DispatchSemaphore(value: 1)
+    private let file: Mutex<OpenFile>
+
+    /// The one of the database at `path`; makes its file where there is none.
+    static func of(_ path: String) throws(StoreError) -> DatabaseLock {
+        try Self.known.withLock { known throws(StoreError) in
+            if let lock = known[path]?.lock { return lock }
+            let lock = DatabaseLock(path, try Self.open(for: path))
+            known = known.filter { $0.value.lock != nil }
+            known[path] = Known(lock: lock)
+            return lock
+        }
+    }
+
+    private init(_ database: String, _ file: consuming OpenFile) {
+        self.database = database
+        self.file = Mutex(file)
+    }
+
+    /// Runs `body` while nobody else holds the lock.
+    ///
+    /// - Throws: ``StoreError/Code/unreachable`` where it is not to be had by `deadline`, such as from a process that is
+    ///   stopped while it holds it.
+    func withLock<Value>(until deadline: ContinuousClock.Instant, _ body: () throws -> Value) throws -> Value {
+        try self.take(until: deadline)
+        defer { self.letGo() }
+        return try body()
+    }
+
+    private func take(until deadline: ContinuousClock.Instant) throws(StoreError) {
+        let rest = max(ContinuousClock.now.duration(to: deadline), .zero)
+        guard self.turn.wait(timeout: .now() + .nanoseconds(Int(rest / .nanoseconds(1)))) == .success else {
+            throw self.late
+        }
+        do throws(StoreError) {
+            while try !self.tryFile() {
+                guard ContinuousClock.now < deadline else { throw self.late }
+                usleep(Self.pause)
+            }
+        } catch {
+            self.turn.signal()
+            throw error
+        }
+    }
+
+    private func letGo() {
+        self.file.withLock { $0.unlock() }
+        self.turn.signal()
+    }
+
+    /// - Returns: whether the lock is held now.
+    private func tryFile() throws(StoreError) -> Bool {
+        try self.file.withLock { file throws(StoreError) in
+            do throws(SystemCallError) {
+                guard try file.lock() else { return false }
+                guard try !file.isInPlace() else { return true }
+            } catch {
+                file.unlock()
+                throw StoreError(.unreachable, error.message)
+            }
+            file.unlock()
+            file = try Self.open(for: self.database)
+            return false
+        }
+    }
+
+    private var late: StoreError {
+        StoreError(
+            .unreachable,
+            "can't lock the database \(self.database) in time: another process holds \(Self.path(for: self.database)), "
+                + "or its disk is slow"
+        )
+    }
+
+    private static func path(for database: String) -> String { database + ".lock" }
+
+    /// Refuses what ``DatabaseFile`` refuses: links, and files of other users.
+    private static func open(for database: String) throws(StoreError) -> OpenFile {
+        let path = Self.path(for: database)
+        try DatabaseFile.restrict(path)
+        do throws(SystemCallError) {
+            return try OpenFile(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+        } catch {
+            throw StoreError(error.isMissing ? .unreachable : .unwritable, error.message)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+"""Two processes commit and empty SQLite's log as fast as they can: nothing that was acknowledged is lost."""
+
+import asyncio
+import collections
+import json
+import os
+import time
+
+from faulting.cluster import REFRESHED
+from faulting.history import say
+from faulting.load import Load
+from faulting.verdicts import counted, once_each
+from harness.checks import Check, equals
+from harness.processes import ask
+
+# Tokens of 3 s are refreshed all the time, and each refresh commits twice.
+ACCOUNTS, RATE, SECONDS = 200, 400, 120
+# Each opens the store and closes it, and a close empties the log; the gateways do so each second.
+CLOSERS = 2
+# A process that knows of a commit which the store has lost writes it again, and says so.
+PUT_BACK = "the store had lost an account's record, and has it again: it was put back, or loses what it acknowledges"
+
+
+async def run(run):
+    async with run.with_cluster(ACCOUNTS, count=2) as cluster:
+        await cluster.sign_in()
+        load, log = Load(cluster, RATE).begin(), Log(cluster.state / "tokens.db-wal")
+        ending = asyncio.Event()
+        tasks = [asyncio.create_task(task) for task in [log.watch(ending), *(closing(cluster, ending) for _ in range(CLOSERS))]]
+        begun = time.monotonic()
+        await asyncio.sleep(run.scaled(SECONDS, 5))
+        ending.set()
+        _, *closed = await asyncio.gather(*tasks)
+        lasted = time.monotonic() - begun
+        await load.end()
+        # Another load: each account is asked for once more, with what the store has now.
+        last = Load(cluster, RATE).begin()
+        while len(last.served) < ACCOUNTS and not last.failures and time.monotonic() < begun + lasted + 30:
+            await asyncio.sleep(0.1)
+        await last.end()
+        told, states = acknowledged(cluster), await cluster.states()
+        # Each commit puts the generation one up: one that was lost would be given out again, or be missing at the end.
+        lost = [name for name in cluster.accounts
+                if len(set(told[name])) < len(told[name]) or states[name]["generation"] < max(told[name], default=0)]
+        for name in lost[:20]:
+            cluster.history.find(f"{name} is at generation {states[name]['generation']}, and {told[name]} were acknowledged")
+        broken = [word for words in closed for word in words if word]
+        for word in broken[:10]:
+            cluster.history.note(f"store verify: {word}")
+        verified = await verify(cluster)
+        commits, opened = 2 * sum(map(len, told.values())), sum(map(len, closed))
+        say(f"checkpoints: {commits} commits or more, the log emptied {log.emptied} times or more, in {lasted:.0f} s")
+        run.checks += [counted("commits, at least", commits), counted("stores opened and closed meanwhile", opened),
+                       Check("times that the log was seen to shrink", str(log.emptied), f"at least {lasted:.0f}", log.emptied >= lasted),
+                       counted("largest log seen, KiB", log.largest >> 10), counted("requests", load.summary),
+                       equals("requests that failed", load.failed_of() + last.failed_of(), 0),
+                       equals("accounts served at last", len(last.served), ACCOUNTS),
+                       equals("accounts that lost what was acknowledged", len(lost), 0),
+                       equals("records that the store had lost and a process put back", sum(1 for _ in cluster.log_lines(PUT_BACK)), 0),
+                       equals("store verify that failed meanwhile", len(broken), 0),
+                       equals("store verify at last", verified, ""), *await once_each(cluster)]
+
+
+def acknowledged(cluster):
+    """Which generations of each account's tokens a process said to have committed."""
+    told = collections.defaultdict(list)
+    for line in cluster.log_lines(REFRESHED):
+        told[line["account.name"]].append(line["token.generation"])
+    return told
+
+
+async def closing(cluster, ending):
+    """What was wrong with each store that was opened, verified and closed: "" if nothing was."""
+    words = []
+    while not ending.is_set():
+        words.append(await verify(cluster))
+    return words
+
+
+async def verify(cluster):
+    answer = await asyncio.to_thread(ask, [cluster.program, "store", "verify", "--json", "--config", cluster.work / "a.yaml"])
+    if answer.returncode != 0:
+        return f"{answer.returncode}: {answer.stderr.strip()[:300]}"
+    report = json.loads(answer.stdout)
+    return "" if report["opened"] == report["records"] and not report["unreadable"] else f"{report['unreadable'][:5]}"
+
+
+class Log:
+    """The write-ahead log as it is seen from outside."""
+
+    def __init__(self, path):
+        self.path, self.emptied, self.largest = path, 0, 0
+
+    async def watch(self, ending):
+        before = 0
+        while not ending.is_set():
+            size = os.stat(self.path).st_size if self.path.exists() else 0
+            self.emptied += size < before
+            before, self.largest = size, max(size, self.largest)
+            await asyncio.sleep(0.002)
