@@ -1,4 +1,5 @@
 import KillSwitch
+import Synchronization
 import TestKit
 import Testing
 import TokenModel
@@ -111,10 +112,14 @@ import TokenStorage
         try await self.house.run([one]) {
             self.house.store.hang(.accounts)
             defer { self.house.store.answer() }
+            let answer = Mutex<KillReport?>(nil)
             let killing = Task {
-                try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+                let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+                answer.withLock { $0 = report }
             }
-            let report = try await within("the kill to be answered") { try await killing.value }
+            defer { killing.cancel() }
+            try await eventually("the kill to be answered", limit: .seconds(20)) { answer.withLock { $0 } != nil }
+            let report = try #require(answer.withLock { $0 })
             #expect(report.state == .complete)
             #expect(!report.tokens.isCounted)
 
