@@ -20,7 +20,8 @@ struct Household {
     /// - Parameter failpoints: as `MARTLET_FAILPOINTS` has them.
     func gateway(_ failpoints: String = "") async throws -> Gateway {
         try await Program.$wrapper.withValue(["/usr/bin/env", "MARTLET_FAILPOINTS=\(failpoints)"]) {
-            try await Gateway(self.mock, settings: "timeout: \(self.timeout)\n    answer_timeout: \(self.timeout)", in: self.directory)
+            let settings = "timeout: \(self.timeout)\n    answer_timeout: \(self.timeout)"
+            return try await Gateway(self.mock, settings: settings, in: self.directory)
         }
     }
 

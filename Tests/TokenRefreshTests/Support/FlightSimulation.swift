@@ -151,7 +151,8 @@ struct FlightSimulation {
                 ripe: isRipe ? mark : nil,
                 isForced: self.chance(0.05)
             )
-            replica.flight = Flight(Self.plan(replica.boot, demand, self.weather), sight: replica.sight, watch: replica.watch)
+            let plan = Self.plan(replica.boot, demand, self.weather)
+            replica.flight = Flight(plan, sight: replica.sight, watch: replica.watch)
             action = replica.flight.begin()
         case .read(let result):
             let holder = (try? result.get())?.record.claim?.boot
