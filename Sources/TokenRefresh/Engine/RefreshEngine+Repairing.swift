@@ -28,7 +28,7 @@ extension RefreshEngine {
                     return .success(entry)
                 }
                 self.restAfterFall()
-                guard try await self.isLost(fall.known, in: entry, account) else {
+                guard self.isLost(fall.known, in: entry, account) else {
                     self.yield(to: entry, account)
                     return .success(entry)
                 }
@@ -42,15 +42,15 @@ extension RefreshEngine {
     }
 
     /// Whether the known record is to be put back. Where the store has another grant that one counts, unless the kill log,
-    /// which is put back from the copies that replicas keep, says that the known one has replaced it.
+    /// as this process has read it before the store fell back, says that the known one has replaced it.
     private func isLost(
         _ known: AccountVault.Entry,
         in entry: AccountVault.Entry?,
         _ account: AccountID
-    ) async throws(StoreError) -> Bool {
+    ) -> Bool {
         guard let entry else { return true }
         if entry.record.grant == known.record.grant { return entry.record.generation < known.record.generation }
-        return try await self.kills.lastImport(of: account) == known.record.grant
+        return self.kills.lastImport(of: account) == known.record.grant
     }
 
     /// Writes a record whole, with its own stamp and claim, as a version that no process has seen.

@@ -10,9 +10,9 @@ package protocol KillReader: Sendable {
     /// are dead. Durable, and heeded by this process, when it returns.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
-    /// The grant that the last import into the account began, as the log has it by a read that began after this call; `nil`
-    /// where it has none.
-    func lastImport(of account: AccountID) async throws(StoreError) -> GrantID?
+    /// The grant that the last import into the account began, as far as this process has read the log; `nil` where there was
+    /// none. Nothing is read: this may be asked while the log is being followed.
+    func lastImport(of account: AccountID) -> GrantID?
 
     /// Has the tokens of a record revoked that is about to be written over, or that never got a place, if they were
     /// killed: nobody would find them afterwards. Harmless where that was done before.

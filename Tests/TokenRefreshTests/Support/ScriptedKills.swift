@@ -83,10 +83,7 @@ final class ScriptedKills: KillReader {
         }
     }
 
-    func lastImport(of account: AccountID) async throws(StoreError) -> GrantID? {
-        _ = try await self.read()
-        return self.state.withLock { $0.imports[account] }
-    }
+    func lastImport(of account: AccountID) -> GrantID? { self.state.withLock { $0.imports[account] } }
 
     func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         let isTaken = self.state.withLock { state in
