@@ -33,6 +33,9 @@ package protocol TokenEndpoint: Sendable {
     /// Whether it revokes tokens; `nil` while nobody knows.
     var revokes: Bool? { get }
 
+    /// How many such things there are.
+    var proofCount: Int { get }
+
     /// Whether `value` is a secret that its client proves itself by, and so no token of anybody's. Compared in constant time.
     func isClientSecret(_ value: Secret) -> Bool
 
@@ -61,6 +64,8 @@ package protocol TokenEndpoint: Sendable {
 }
 
 extension TokenEndpoint {
+    package var proofCount: Int { self.proofs.count }
+
     /// A provider that nobody waits for longer than for its caller.
     package var answerTimeout: Duration { self.timeout }
 

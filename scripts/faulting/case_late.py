@@ -16,7 +16,7 @@ DELAYS, EACH = (9, 12, 30, 55), 3
 TIMEOUT, LISTENING = 8, 60
 # When a trouble begins, after the first token requests were sent, and how long it lasts.
 BEGINS, LASTS = 4, 20
-# From a late answer, or from the end of a trouble, to the first request that is served with it: a claim is looked at each 1.5 s.
+# From a late answer, or from the end of a trouble, to the first request that is served with it: a claim is looked at each second.
 USED = 3
 REFUSALS = {"503 refresh_failed", "503 store_lost"}
 

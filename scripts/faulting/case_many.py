@@ -54,6 +54,7 @@ async def run(run):
                        Check("the most of it while their tokens are revoked, MiB", str(most), f"at most {GROWTH} more", growth <= GROWTH),
                        equals("answers afterwards", dict(outcomes), {"503 killed": PROCESSES * count}),
                        equals("tokens by the report", tokens["total"], count + IMPORTED),
+                       equals("tokens that their provider has revoked", tokens["revoked"], count + IMPORTED),
                        counted("what has become of them", tokens)]
 
 

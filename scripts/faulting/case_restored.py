@@ -6,12 +6,13 @@ import collections
 import time
 
 from faulting import store
+from faulting.cluster import PUT_BACK
 from faulting.load import Load
 from faulting.verdicts import counted, nothing_lost
 from harness.checks import Check, at_most
 
 ACCOUNTS, RATE, LIFE, TIMEOUT = 20, 100, 10, 8
-TIMES, CALM, SLOW = 20, 15, 1
+TIMES, CALM, SLOW, LATE = 20, 15, 1, (3.2, 4.5)
 # Of requests; and of a processor, beside what the same traffic takes without.
 FAILED, MORE = 0.01, 0.25
 
@@ -19,7 +20,8 @@ FAILED, MORE = 0.01, 0.25
 async def run(run):
     async with run.with_cluster(ACCOUNTS, count=2, access_ttl=f"{LIFE}s", timeout=f"{TIMEOUT}s") as cluster:
         # So that some token requests are under way whenever a copy is put back.
-        cluster.provider.recorder.lateness = lambda use: run.random.uniform(0, SLOW)
+        # Some of them for longer than no claim is written after a copy was put back.
+        cluster.provider.recorder.lateness = lambda use: run.random.uniform(*(LATE if run.random.random() < 0.2 else (0, SLOW)))
         await cluster.sign_in()
         load = Load(cluster, RATE).begin()
         await asyncio.sleep(LIFE)
@@ -40,7 +42,9 @@ async def run(run):
         meter.stop()
         await load.end()
         total = sum(load.outcomes.values())
-        run.checks += [counted("copies put back", len(copies)), counted("requests", load.summary),
+        repairs = len(cluster.log_lines(PUT_BACK))
+        run.checks += [counted("copies put back", len(copies)), Check("records that were written again", str(repairs), "some", repairs > 0),
+                       counted("requests", load.summary),
                        Check("requests that failed", f"{load.failed_of()} of {total}", f"at most {FAILED:.0%}", load.failed_of() <= FAILED * total),
                        at_most("the slowest answer", load.longest, TIMEOUT + 1, "s"),
                        at_most("token requests of the account that made most", meter.most_uses, 2 * meter.seconds / (LIFE / 2), ""),

@@ -13,6 +13,8 @@ EXTRAS = ["refresh_rate: { per_second: 2000, burst: 2000 }"]
 CALLER_KEY = "the-callers-key-of-this-case"
 DEAD = "a grant is dead: somebody must sign in again or import tokens"
 REFRESHED = "an account was refreshed"
+# Said by a process that knows of a commit which the store has lost, when it has written that again.
+PUT_BACK = "the store had lost an account's record, and has it again: it was put back, or loses what it acknowledges"
 
 
 class Cluster:

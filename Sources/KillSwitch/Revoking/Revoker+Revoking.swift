@@ -179,7 +179,7 @@ extension Revoker {
     /// How long a claim stands: the longest that a provider may be asked for, its metadata included and each proof of the
     /// client tried, and 4 s for the store on both sides of it.
     private static func claimTime(at endpoint: (any TokenEndpoint)?) -> Duration {
-        (endpoint.map { $0.timeout * (1 + 2 * $0.proofs.count) } ?? .zero) + .seconds(4)
+        (endpoint.map { $0.timeout * (1 + 2 * $0.proofCount) } ?? .zero) + .seconds(4)
     }
 
     private static func pause(after tries: Int) -> Duration {

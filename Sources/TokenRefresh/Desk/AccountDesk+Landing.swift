@@ -64,7 +64,14 @@ extension AccountDesk {
     }
 
     /// Takes a record that counts although it is older than the known one: the store has lost that.
-    package mutating func fallBack(to entry: AccountVault.Entry?, now: Moment) -> Landing {
+    ///
+    /// - Parameter known: what it was held against; nothing is taken where this desk knows of something else by now.
+    package mutating func fallBack(
+        to entry: AccountVault.Entry?,
+        from known: AccountVault.Entry,
+        now: Moment
+    ) -> Landing {
+        guard self.sight?.entry == known else { return Landing() }
         self.accept(Sight(entry, after: self.sight, now: now))
         return self.serveUsable(now: now.boot)
     }
@@ -79,8 +86,7 @@ extension AccountDesk {
         now: Moment
     ) -> Landing {
         guard self.isNews(entry.version) else { return Landing() }
-        self.accept(Sight(entry, after: self.sight, receipt: receipt, now: now))
-        if !isStored { self.unstoredVersion = entry.version }
+        self.accept(Sight(entry, after: self.sight, receipt: receipt, now: now), isStored: isStored)
         return self.serveUsable(now: now.boot)
     }
 
@@ -98,7 +104,7 @@ extension AccountDesk {
         return version.map { $0 >= known } ?? false
     }
 
-    private mutating func accept(_ sight: Sight) {
+    private mutating func accept(_ sight: Sight, isStored: Bool = true) {
         // Another token set, or one that was adopted: what failed before says nothing of it.
         if self.sight?.mark != sight.mark || self.sight?.entry?.record.binding != sight.entry?.record.binding {
             self.lastError = nil
@@ -113,7 +119,7 @@ extension AccountDesk {
         // Tokens that were put in place of others have no refreshes behind them.
         if let mark = known?.mark, mark.grant != sight.mark?.grant { self.limit = RefreshLimit() }
         self.sight = sight
-        self.unstoredVersion = nil
+        if isStored { self.stored = (sight.entry, sight.readAt) }
         // A flight that was under way when the backoff was ended has its own copy of before.
         self.sight?.endPause(like: known)
         self.unreadable = nil

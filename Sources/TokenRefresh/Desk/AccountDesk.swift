@@ -38,8 +38,8 @@ package struct AccountDesk<Waiter> {
     /// Counts this account's refreshes.
     package var limit = RefreshLimit()
 
-    /// The version that the known record is to get: the journal has it, and the store does not yet.
-    var unstoredVersion: Version?
+    /// What the store has said last that it has, and when; ``sight`` may be ahead of it, where only the journal has that.
+    var stored: (entry: AccountVault.Entry?, knownAt: BootInstant)?
     var failedAt: BootInstant?
     var flight: Demand? {
         didSet {

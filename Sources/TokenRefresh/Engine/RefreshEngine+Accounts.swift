@@ -52,7 +52,11 @@ extension RefreshEngine {
     package func mayKnow(_ provider: ProviderID) async -> Bool {
         if self.providerStatuses.contains(where: { $0.provider == provider }) { return true }
         do throws(StoreError) { _ = try await self.vault.accounts() } catch { return true }
-        return await self.statuses().contains { $0.provider == provider }
+        if await self.statuses().contains(where: { $0.provider == provider }) { return true }
+        // An adopted account's tokens are killed by the name of the provider before, too; all records have just been read.
+        return self.state.withLock { state in
+            state.desks.values.contains { $0.sight?.entry?.record.providers.contains(provider) == true }
+        }
     }
 
     /// Refreshes now, also a valid token and also during a backoff, but neither a dead grant nor more often than an

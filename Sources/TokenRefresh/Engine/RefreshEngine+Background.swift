@@ -30,7 +30,7 @@ extension RefreshEngine {
         let (jobs, next) = self.state.withLock { state in
             let now = self.timepiece.now.boot
             var jobs: [Job] = []
-            while state.stopping == .no, let account = state.agenda.takeDue(at: now) {
+            while state.stopping == .no, !state.endsSoon, let account = state.agenda.takeDue(at: now) {
                 guard let plan = state.plans[account], let job = self.errand(for: plan, now: now, &state) else {
                     continue
                 }
@@ -44,6 +44,9 @@ extension RefreshEngine {
         for job in jobs { self.newJobs.yield(job) }
         return next
     }
+
+    /// Begins no errand any more: the process is about to stop, and what it has asked a provider it must wait for.
+    package func stopErrands() { self.state.withLock { $0.endsSoon = true } }
 
     private func errand(for plan: AccountPlan, now: BootInstant, _ state: inout State) -> Job? {
         let account = plan.account
@@ -82,6 +85,8 @@ extension RefreshEngine {
         await withDiscardingTaskGroup { group in
             group.addTask {
                 await self.timepiece.rest(until: begin.advanced(by: plan.timeout))
+                // It has landed, and the account's next errand may have begun.
+                guard !Task.isCancelled else { return }
                 self.state.withLock { self.errandEnded(plan, &$0) }
             }
             await self.fly(plan, demand)

@@ -102,6 +102,9 @@ extension AccountDesk {
     ///
     /// - Returns: whether that is new: since the last token set, or the last reload.
     mutating func beginOutage(_ kind: RefreshEvent.Kind, now: BootInstant) -> Bool {
-        self.sight?.freshness.isUsable(at: now) != true && self.toldOutages.insert(kind).inserted
+        // A token that an upstream has refused is none, however long it was to live.
+        let isRefused = self.refusal != nil && self.refusal?.of == self.sight?.mark
+        let isUsable = self.sight?.freshness.isUsable(at: now) == true && !isRefused
+        return !isUsable && self.toldOutages.insert(kind).inserted
     }
 }

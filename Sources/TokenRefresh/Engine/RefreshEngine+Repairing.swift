@@ -1,7 +1,7 @@
 internal import Logging
 internal import Synchronization
-internal import TokenModel
-internal import TokenStorage
+package import TokenModel
+package import TokenStorage
 
 /// A store that has fallen back: it holds less than it has acknowledged, since a backup was put back under the running
 /// gateway, or a failover has lost its last writes.
@@ -24,15 +24,19 @@ extension RefreshEngine {
             let sentAt = self.timepiece.now.boot
             do throws(StoreError) {
                 let entry = try await self.vault.read(account)
-                guard let fall = self.state.withLock({ $0.desks[account]?.fall(in: entry, readSentAt: sentAt) }) else {
+                switch self.state.withLock({ $0.desks[account]?.compare(entry, readSentAt: sentAt) }) {
+                case nil, .current?:
                     return .success(entry)
+                case .overtaken?:
+                    lastError = StoreError(.unreachable, "the store's answers overtake one another")
+                case .older(let known)?:
+                    self.restAfterFall()
+                    guard self.isLost(known, in: entry, account) else {
+                        self.yield(to: entry, after: known, account)
+                        return .success(entry)
+                    }
+                    return .success(try await self.putBack(known, over: entry, of: account))
                 }
-                self.restAfterFall()
-                guard self.isLost(fall.known, in: entry, account) else {
-                    self.yield(to: entry, account)
-                    return .success(entry)
-                }
-                return .success(try await self.putBack(fall.known, over: entry, of: account))
             } catch {
                 guard error.code == .conflict else { return .failure(error) }
                 lastError = StoreError(.unreachable, error.message)
@@ -49,9 +53,18 @@ extension RefreshEngine {
         _ account: AccountID
     ) -> Bool {
         guard let entry else { return true }
-        if entry.record.grant == known.record.grant { return entry.record.generation < known.record.generation }
-        return self.kills.lastImport(of: account) == known.record.grant
+        let lastImport = self.kills.lastImport(of: account)
+        guard entry.record.grant == known.record.grant else { return lastImport == known.record.grant }
+        // Another import came after the known record: whoever knows what that has brought puts it back.
+        guard lastImport == nil || lastImport == known.record.grant else { return false }
+        if entry.record.generation < known.record.generation { return true }
+        // Somebody may still wait for an answer under that claim.
+        return entry.record.generation == known.record.generation && entry.record.claim == nil
+            && known.record.claim != nil
     }
+
+    /// Others may have written so often meanwhile, unseen by this process.
+    private static let versionGap: UInt64 = 1_000
 
     /// Writes a record whole, with its own stamp and claim, as a version that no process has seen.
     private func putBack(
@@ -59,10 +72,14 @@ extension RefreshEngine {
         over entry: AccountVault.Entry?,
         of account: AccountID
     ) async throws(StoreError) -> AccountVault.Entry {
-        let version = max(known.version, entry?.version ?? known.version).next
+        let last = max(known.version, entry?.version ?? known.version).rawValue
+        let version = Version(last > .max - Self.versionGap ? .max : last + Self.versionGap)
         try await self.vault.write(known.record, for: account, as: version, expecting: entry?.version)
         let repaired = AccountVault.Entry(record: known.record, version: version)
-        self.take(repaired, of: account, receipt: .stored)
+        // Where the desk is ahead of the store, a flight is about to write what it knows.
+        if self.state.withLock({ $0.desks[account]?.sight?.entry }) == known {
+            self.take(repaired, of: account, receipt: .stored)
+        }
         self.state.withLock { $0.repairs += 1 }
         self.logger.error(
             "the store had lost an account's record, and has it again: it was put back, or loses what it acknowledges",
@@ -76,9 +93,9 @@ extension RefreshEngine {
     }
 
     /// Goes by what the store has, although this process knows of a later version.
-    private func yield(to entry: AccountVault.Entry?, _ account: AccountID) {
+    private func yield(to entry: AccountVault.Entry?, after known: AccountVault.Entry, _ account: AccountID) {
         let now = self.timepiece.now
-        self.serve(account) { $0.fallBack(to: entry, now: now) }
+        self.serve(account) { $0.fallBack(to: entry, from: known, now: now) }
         self.logger.warning(
             "the store has an older record of an account than this process, and it counts",
             metadata: [LogField.account: "\(account)"]
@@ -121,22 +138,27 @@ extension RefreshEngine {
 }
 
 extension AccountDesk {
-    /// A record that is older than the known one.
-    struct Fall {
-        let known: AccountVault.Entry
+    /// How a record that was read stands to the known one.
+    package enum Comparison: Equatable {
+        /// As new, or newer.
+        case current
+        /// Older, although the store had the known one when it was asked.
+        case older(AccountVault.Entry)
+        /// Older, and perhaps read before the store had the known one: nothing goes by it.
+        case overtaken
     }
 
-    /// What a read tells of the store's having fallen back; `nil` where it has not, or the read may have been overtaken.
-    ///
-    /// Within a grant generations only grow, and versions do for ever.
+    /// Compares a read with what the store is known to have had. Within a grant generations only grow, and versions do for
+    /// ever.
     ///
     /// - Parameter sentAt: when the read was sent: what was acknowledged before that, it must show.
-    func fall(in entry: AccountVault.Entry?, readSentAt sentAt: BootInstant) -> Fall? {
-        guard let sight, let known = sight.entry, sight.readAt < sentAt, known.version != self.unstoredVersion else {
-            return nil
+    package func compare(_ entry: AccountVault.Entry?, readSentAt sentAt: BootInstant) -> Comparison {
+        guard let stored, let known = stored.entry else { return .current }
+        if let entry {
+            let isOlder = entry.record.grant == known.record.grant && entry.record.generation < known.record.generation
+            let isAnother = entry.version == known.version && entry.record != known.record
+            guard isOlder || isAnother || entry.version < known.version else { return .current }
         }
-        guard let entry else { return Fall(known: known) }
-        let isOlder = entry.record.grant == known.record.grant && entry.record.generation < known.record.generation
-        return isOlder || entry.version < known.version ? Fall(known: known) : nil
+        return stored.knownAt < sentAt ? .older(known) : .overtaken
     }
 }

@@ -43,6 +43,8 @@ package final class RefreshEngine: Sendable {
         /// Begun, or about to be.
         var flights = 0
         var stopping = Stopping.no
+        /// No errand begins any more.
+        var endsSoon = false
         /// No claim is written before this: the store has fallen back.
         var claimsRestUntil = BootInstant.distantPast
         /// How many records were put back.

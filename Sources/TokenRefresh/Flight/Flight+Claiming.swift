@@ -132,7 +132,7 @@ extension Flight {
         guard let term = self.term, let basis = self.basis else { return self.poison() }
         if now.boot <= term.sendBy {
             self.state = .redeeming
-            self.awaitsAnswerSince = self.awaitsAnswerSince ?? now.boot
+            self.awaitsAnswerSince = now.boot
             return basis.refreshToken.map { .redeem($0, sendBy: term.sendBy) } ?? .mint(sendBy: term.sendBy)
         }
         self.renewals += 1

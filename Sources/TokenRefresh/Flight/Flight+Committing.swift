@@ -12,6 +12,8 @@ extension Flight {
             basis.refreshToken != nil
             ? basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
             : Self.minted(grant, after: basis.record.tokens, signsIn: self.plan.signsIn, now: now)
+        // Nothing that was made at another provider is left in a mint.
+        if record.tokens?.refreshToken == nil { record.formerProviders = [] }
         record.claim = nil
         record.trouble = nil
         record.acceptedProof = self.proofs.digest

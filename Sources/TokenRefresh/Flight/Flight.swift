@@ -150,7 +150,7 @@ package struct Flight: ~Copyable {
     /// How often a record with another's claim is read while callers wait for it.
     package static let pollInterval = Duration.milliseconds(250)
     /// The same afterwards; under ``ClaimWatch/longestGap``.
-    package static let latePollInterval = Duration.milliseconds(1_500)
+    package static let latePollInterval = Duration.seconds(1)
     static let storeRetry = Duration.milliseconds(200)
     static let mostStoreFailures = 5
     static let mostRenewals = 3

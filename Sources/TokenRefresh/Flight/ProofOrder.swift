@@ -23,8 +23,8 @@ package struct ProofOrder: Equatable, Sendable {
     /// The number of the one to show now.
     package var current: Int { self.turn == 0 ? self.first : self.turn <= self.first ? self.turn - 1 : self.turn }
 
-    /// What is kept of it in a record; `nil` for what is no secret.
-    var digest: TokenDigest? { self.digests[self.current] }
+    /// What is kept of it in a record; `nil` for what is no secret, and where there is no choice.
+    var digest: TokenDigest? { self.digests.count > 1 ? self.digests[self.current] : nil }
 
     /// Begins with what the record says was taken, unless this process knows better, or has begun already.
     mutating func prefer(_ record: AccountRecord) {

@@ -246,7 +246,6 @@ enum Assembly {
             standing: standing,
             closeStore: store.close,
             grace: settings.shutdownGrace,
-            answerTimeout: settings.providers.map(\.answerTimeout).max() ?? .zero,
             logger: logger
         )
     }

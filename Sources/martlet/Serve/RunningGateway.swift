@@ -36,8 +36,6 @@ struct RunningGateway {
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
     let grace: Duration
-    /// The longest that a provider's answer is listened for.
-    let answerTimeout: Duration
     let logger: Logger
 
     /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
@@ -66,7 +64,11 @@ struct RunningGateway {
         let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
         let callers: [any Service] = [
-            hangups, CallerService(proxy: self.proxy, grace: self.grace, stopping: stopping),
+            hangups,
+            CallerService(proxy: self.proxy, grace: self.grace) { requests in
+                self.engine.stopErrands()
+                stopping(requests)
+            },
             Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
@@ -76,7 +78,9 @@ struct RunningGateway {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
-        configuration.maximumGracefulShutdownDuration = self.grace + self.answerTimeout + .seconds(30)
+        // A reload may have made it as long as it may be.
+        let answerTimeout = ProviderSettings.longestAnswerTimeout
+        configuration.maximumGracefulShutdownDuration = self.grace + answerTimeout + .seconds(30)
         let impatience = Task { await Self.exitAtSecondSignal() }
         try await ServiceGroup(configuration: configuration).run()
         impatience.cancel()

@@ -177,4 +177,96 @@ import TokenStorage
             house.store.become(.none)
         }
     }
+
+    @Test func `a claim that was lost is put back, so that nobody sends its refresh token meanwhile`() async throws {
+        try await self.house.put(.expired())
+        let backup = try await self.house.store.copy()
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { first in
+            try await self.house.withReplica(self.provider) { second in
+                _ = first.ask()
+                try await eventually("the use") { self.provider.heldCount == 1 }
+                let claim = try await self.house.record()?.claim
+                for replica in [first, second] { _ = await replica.engine.status(of: alice) }
+                self.house.clock.advance(by: .milliseconds(1))
+                try await self.house.store.putBack(backup)
+                let begin = self.house.clock.now
+
+                _ = second.ask()
+                // Longer than no claim is written after a fall, and less than the claim stands.
+                try await self.house.clock.advance(bySleepersWithin: .seconds(1), until: "some time to pass") {
+                    begin.duration(to: self.house.clock.now) >= .seconds(6)
+                }
+
+                #expect(claim != nil)
+                #expect(try await self.house.record()?.claim == claim)
+                #expect(self.provider.spent == ["rt-0"])
+                self.provider.release()
+                try await eventually("the commit") { try await self.house.record()?.generation == Generation(2) }
+            }
+        }
+    }
+
+    @Test func `a success that only the journal has survives a fall, and the account goes on`() async throws {
+        var withJournal = self.house
+        withJournal.journal = ListedJournal()
+        let house = withJournal
+        try await house.put(.expired())
+        let backup = try await house.store.copy()
+        self.provider.issue(lifetime: .seconds(10))
+        self.provider.hold()
+        try await house.withReplica(self.provider) { replica in
+            let asked = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            house.store.become(.full)
+            self.provider.release()
+            _ = await asked.value
+            house.clock.advance(by: .milliseconds(1))
+            try await house.store.putBack(backup)
+            house.store.become(.none)
+            try await house.clock.advance(bySleepersWithin: .seconds(1), until: "the commit") {
+                try await house.record()?.generation == Generation(2)
+            }
+            house.clock.advance(by: .seconds(10))
+            let next = replica.ask()
+            try await house.clock.advance(bySleepersWithin: .seconds(3), until: "the next refresh") {
+                self.provider.spent.count == 2
+            }
+
+            #expect(await next.value.generation == Generation(3))
+            #expect(self.provider.spent == ["rt-0", "rt-1"])
+        }
+    }
+
+    @Test func `what was imported since is not written over by what was known before`() async throws {
+        try await self.house.put(.expired())
+        let backup = try await self.house.store.copy()
+        try await self.house.withReplica(self.provider) { replica in
+            try await self.refresh(replica)
+            // Another replica has imported tokens, and this one has not read them yet.
+            try await self.house.kills.changed(alice, grant: GrantID("imported"))
+            try await self.house.store.putBack(backup)
+
+            await replica.engine.reread(alice)
+
+            #expect(try await self.house.record() == .expired())
+            #expect(replica.engine.repairCount == 0)
+        }
+    }
+
+    @Test func `a read that may have been overtaken is neither gone by nor repaired`() {
+        let now = Moment.start
+        let known = AccountVault.Entry(record: .valid(generation: 5), version: Version(9))
+        let older = AccountVault.Entry(record: .valid(generation: 4), version: Version(8))
+        let another = AccountVault.Entry(record: .valid(grant: GrantID("other")), version: Version(9))
+        var desk = AccountDesk<String>(account: alice, binding: .acme)
+        _ = desk.observe(known, now: now)
+        let later = now.boot.advanced(by: .milliseconds(1))
+
+        #expect(desk.compare(older, readSentAt: now.boot) == .overtaken)
+        #expect(desk.compare(older, readSentAt: later) == .older(known))
+        #expect(desk.compare(another, readSentAt: later) == .older(known))
+        #expect(desk.compare(nil, readSentAt: later) == .older(known))
+        #expect(desk.compare(known, readSentAt: later) == .current)
+    }
 }

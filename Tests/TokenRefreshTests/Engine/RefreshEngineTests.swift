@@ -153,7 +153,7 @@ import TokenStorage
             let generation = await replica.ask().value.generation
             #expect(generation == Generation(2))
             #expect(start.duration(to: self.house.clock.now) >= .seconds(12))
-            #expect(start.duration(to: self.house.clock.now) <= .milliseconds(13_500))
+            #expect(start.duration(to: self.house.clock.now) <= .seconds(13))
         }
     }
 

@@ -47,9 +47,9 @@ import TokenStorage
         #expect(claimed?.trouble?.spent == .maybe)
         #expect(bench.spent == ["rt-0"])
         #expect(outcome.result == .failed(.any(.refreshFailed)))
-        // It is looked at each 250 ms for as long as callers wait, and each 1.5 s afterwards.
-        #expect(Moment.start.boot.duration(to: bench.now.boot) == .milliseconds(12_500))
-        #expect(bench.steps.filter { $0 == "pause" }.count == 32 + 3)
+        // It is looked at each 250 ms for as long as callers wait, and each second afterwards.
+        #expect(Moment.start.boot.duration(to: bench.now.boot) == .seconds(12))
+        #expect(bench.steps.filter { $0 == "pause" }.count == 32 + 4)
     }
 
     @Test func `a claim that is written anew is not broken`() {

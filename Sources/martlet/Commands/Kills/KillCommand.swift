@@ -51,14 +51,15 @@ struct KillCommand: AsyncParsableCommand {
             reason: self.reason,
             by: client
         )
-        let kill = try reply.read(KillReply.self)
+        var kill = try reply.read(KillReply.self)
+        let isAudited = kill.audited != false
         if self.admin.isJSON {
             Console.say(reply.text)
         } else {
-            let shown = await Self.counted(kill, by: client)
-            for line in KillText(times: RelativeTime(now: .now)).lines(shown) { Console.say(line) }
+            kill = await Self.counted(kill, by: client)
+            for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
         }
-        if kill.audited == false {
+        if !isAudited {
             let later = kill.isComplete ? "" : "; where the gateway has to keep it, it gets there with the kill"
             Console.complain("warning: the audit log could not be written; this kill is not in it\(later)")
         }

@@ -66,6 +66,7 @@ extension SharedTokenEndpoint: TokenEndpoint {
     var binding: EndpointBinding { self.endpoint.binding }
     var timeout: Duration { self.endpoint.timeout }
     var answerTimeout: Duration { self.endpoint.answerTimeout }
+    var proofCount: Int { self.endpoint.proofOrder.count }
     var proofs: [any TokenEndpoint] { self.endpoint.proofs }
 
     var proofSecret: Secret? { self.endpoint.proofSecret }
