@@ -21,13 +21,15 @@ struct FallenDatabaseTests {
         let path = directory.path(of: "store.db")
         let (kept, lost) = (RecordKey.account("kept"), RecordKey.account("lost"))
         let store = try await SQLiteTokenStore.open(at: path)
+        let other = try await SQLiteTokenStore.open(at: path)
         try await store.write(SealedBytes(bytes: [1]), at: kept, as: .first, expecting: nil)
         let copy = try DatabaseQueue(path: directory.path(of: "copy.db"))
         try DatabaseQueue(path: path).backup(to: copy)
         let heard = Heard()
         let changes = store.changes()
         let listening = Task { for await key in changes { heard.append(key) } }
-        try await store.write(SealedBytes(bytes: [1]), at: lost, as: .first, expecting: nil)
+        // By another process's hand, so that it is heard of by a look at the database.
+        try await other.write(SealedBytes(bytes: [1]), at: lost, as: .first, expecting: nil)
         try await eventually("what was written to be announced") { Set(heard.all).isSuperset(of: [kept, lost]) }
         heard.forget()
 
@@ -36,6 +38,7 @@ struct FallenDatabaseTests {
         try await eventually("what is there again to be announced") { heard.all.contains(kept) }
         #expect(try await store.read(lost) == nil)
         listening.cancel()
+        await other.close()
         await store.close()
     }
 }

@@ -34,10 +34,10 @@ extension RefreshEngine {
                 guard let plan = state.plans[account], let job = self.errand(for: plan, now: now, &state) else {
                     continue
                 }
-                state.agenda.begin(account, of: plan.provider)
+                state.agenda.begin(account, of: plan.provider, until: now.advanced(by: plan.timeout))
                 jobs.append(job)
             }
-            let next = state.stopping == .no ? state.agenda.next : nil
+            let next = state.stopping == .no && !state.endsSoon ? state.agenda.next : nil
             state.alarm = next ?? .distantFuture
             return (jobs, next)
         }
@@ -58,7 +58,7 @@ extension RefreshEngine {
         }
         guard let demand = state.desks[account]?.keepAppointment() else { return nil }
         state.flights += 1
-        return .errand(plan, demand)
+        return .fly(plan, demand)
     }
 
     private func appointment(of plan: AccountPlan, now: BootInstant, _ state: inout State) -> BootInstant? {
@@ -77,21 +77,6 @@ extension RefreshEngine {
     func errandEnded(_ plan: AccountPlan, _ state: inout State) {
         state.agenda.end(plan.account, of: plan.provider)
         self.ringIfEarlier(&state)
-    }
-
-    /// Refreshes for nobody. What takes longer than callers wait keeps no other errand from beginning.
-    func runErrand(_ plan: AccountPlan, _ demand: Demand) async {
-        let begin = self.timepiece.now.boot
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                await self.timepiece.rest(until: begin.advanced(by: plan.timeout))
-                // It has landed, and the account's next errand may have begun.
-                guard !Task.isCancelled else { return }
-                self.state.withLock { self.errandEnded(plan, &$0) }
-            }
-            await self.fly(plan, demand)
-            group.cancelAll()
-        }
     }
 
     func ringIfEarlier(_ state: inout State) {

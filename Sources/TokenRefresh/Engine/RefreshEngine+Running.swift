@@ -32,8 +32,6 @@ extension RefreshEngine {
         case .fly(let plan, let demand):
             // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
             await self.fly(plan, demand)
-        case .errand(let plan, let demand):
-            await self.runErrand(plan, demand)
         case .look(let plan):
             await self.lookFirst(by: plan)
         case .lookAtAll:

@@ -19,8 +19,6 @@ package final class RefreshEngine: Sendable {
     enum Job: Sendable {
         /// By the plan of the moment at which it was decided, whatever the configuration says by then.
         case fly(AccountPlan, Demand)
-        /// The same for nobody.
-        case errand(AccountPlan, Demand)
         /// Read a record that this process knows nothing of yet.
         case look(AccountPlan)
         /// Read all records that it knows: the store has fallen back.

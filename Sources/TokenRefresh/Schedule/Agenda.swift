@@ -3,17 +3,22 @@ package import TokenModel
 /// What is to be done for nobody: each provider's accounts in a schedule of their own, and a bound on what is under way
 /// there at once.
 ///
-/// A provider at its bound is passed over until one of its errands ends, so that one that hangs holds up no other.
+/// A provider at its bound is passed over until one of its errands ends, or has taken longer than callers wait, so that one
+/// that hangs holds up no other.
 package struct Agenda: Sendable {
     /// How many records of one provider's accounts are read, or refreshed, at once for nobody.
     package static let mostErrands = 8
 
     private struct Page: Sendable {
         var schedule = Schedule()
-        /// Whose errands are under way.
-        var errands: Set<AccountID> = []
+        /// Whose errands are under way, and until when each counts.
+        var errands: [AccountID: BootInstant] = [:]
 
-        var hasRoom: Bool { self.errands.count < Agenda.mostErrands }
+        /// When there is room for another, if none ends before.
+        var roomAt: BootInstant {
+            let excess = self.errands.count - Agenda.mostErrands
+            return excess < 0 ? .distantPast : self.errands.values.sorted()[excess]
+        }
     }
 
     /// In an array, so that looking through them copies none.
@@ -27,7 +32,7 @@ package struct Agenda: Sendable {
         self.pages[self.page(of: provider)].schedule.set(due, for: account)
     }
 
-    /// The earliest moment at which an errand may begin; `nil`: none, or not before one has ended.
+    /// The earliest moment at which an errand may begin; `nil`: none.
     package var next: BootInstant? {
         mutating get { self.earliest()?.due }
     }
@@ -39,19 +44,22 @@ package struct Agenda: Sendable {
     }
 
     /// An errand of one of the provider's accounts begins.
-    package mutating func begin(_ account: AccountID, of provider: ProviderID) {
-        self.pages[self.page(of: provider)].errands.insert(account)
+    ///
+    /// - Parameter until: when it ceases to count, although it has not ended.
+    package mutating func begin(_ account: AccountID, of provider: ProviderID, until: BootInstant) {
+        self.pages[self.page(of: provider)].errands[account] = until
     }
 
-    /// One of them has ended, or takes so long that others may begin. Harmless where that was said before.
+    /// One of them has ended.
     package mutating func end(_ account: AccountID, of provider: ProviderID) {
-        self.pages[self.page(of: provider)].errands.remove(account)
+        self.pages[self.page(of: provider)].errands[account] = nil
     }
 
     private mutating func earliest() -> (due: BootInstant, index: Int)? {
         var earliest: (due: BootInstant, index: Int)?
-        for index in self.pages.indices where self.pages[index].hasRoom {
-            guard let due = self.pages[index].schedule.next else { continue }
+        for index in self.pages.indices {
+            guard let next = self.pages[index].schedule.next else { continue }
+            let due = max(next, self.pages[index].roomAt)
             if let known = earliest, known.due <= due { continue }
             earliest = (due, index)
         }

@@ -26,7 +26,9 @@ import TokenRefresh
 
     @Test func `a provider at its bound is passed over until one of its errands ends`() {
         var agenda = Agenda()
-        for number in 0..<Agenda.mostErrands { agenda.begin(AccountID("\(number)"), of: acme) }
+        for number in 0..<Agenda.mostErrands {
+            agenda.begin(AccountID("\(number)"), of: acme, until: self.at(100))
+        }
         agenda.set(self.at(10), for: AccountID("a"), of: acme)
         agenda.set(self.at(20), for: AccountID("b"), of: self.other)
 
@@ -42,5 +44,21 @@ import TokenRefresh
         #expect(first == AccountID("b"))
         #expect(none == nil)
         #expect(second == AccountID("a"))
+    }
+
+    @Test func `an errand that takes too long keeps no other from beginning`() {
+        var agenda = Agenda()
+        for number in 0..<Agenda.mostErrands {
+            agenda.begin(AccountID("\(number)"), of: acme, until: self.at(40 + number))
+        }
+        agenda.set(self.at(10), for: AccountID("a"), of: acme)
+
+        let next = agenda.next
+        let early = agenda.takeDue(at: self.at(39))
+        let taken = agenda.takeDue(at: self.at(40))
+
+        #expect(next == self.at(40))
+        #expect(early == nil)
+        #expect(taken == AccountID("a"))
     }
 }
