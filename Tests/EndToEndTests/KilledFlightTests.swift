@@ -34,7 +34,9 @@ import Testing
         #expect(try await holder.program.ended().exitCode == SIGKILL)
         _ = try await asked.value
 
-        // It looks once a minute.
+        // Each looks once a minute, and when it starts.
+        let third = try await house.gateway()
+        defer { withExtendedLifetime(third) {} }
         try await eventually("the new tokens to be dead at the provider", limit: .seconds(90)) {
             try await house.mock.stats().live["alice"].map { $0.refresh == 0 && $0.access == 0 } ?? false
         }
