@@ -35,6 +35,18 @@ import TokenStorage
         }
     }
 
+    @Test func `operators are told too where the token has not ended, and an upstream refuses it`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answerAll(with: Self.page)
+        try await self.house.withReplica(self.provider) { replica in
+            let pass = try await replica.engine.pass(for: alice)
+            let answer = await replica.ask(refused: pass.generation).value
+
+            #expect(answer == .error(.providerConfig))
+            try await eventually("them to be told") { self.house.told.lines == ["provider_config alice"] }
+        }
+    }
+
     @Test func `callers are told that the configuration is in trouble and when to try again, operators once`()
         async throws
     {
