@@ -134,6 +134,8 @@ struct DatabaseLockTests {
             $0.patience = .seconds(60)
         }
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: trimming)
+        // It empties what the making of the table has left there.
+        try await eventually("the log to be empty") { try self.logSize == 0 && !self.isLocked() }
         let reader = try DatabaseQueue(path: self.path, configuration: self.unsafe)
         try await reader.writeWithoutTransaction { database in
             try database.execute(sql: "BEGIN")

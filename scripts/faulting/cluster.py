@@ -11,7 +11,8 @@ from harness.processes import Failed, ask
 EXTRAS = ["refresh_rate: { per_second: 2000, burst: 2000 }"]
 # A caller that may use all accounts, where requests name them by a header.
 CALLER_KEY = "the-callers-key-of-this-case"
-DEAD = "a grant is dead: somebody must sign in again or import tokens"
+# As it begins: the log also tells of a process that ended while the token was being spent.
+DEAD = "a grant is dead"
 REFRESHED = "an account was refreshed"
 # Said by a process that knows of a commit which the store has lost, when it has written that again.
 PUT_BACK = "the store had lost an account's record, and has it again: it was put back, or loses what it acknowledges"
@@ -132,7 +133,7 @@ routes:
         return {name for name, one in (await self.states()).items() if one["state"] == "reauthorization_required"}
 
     def log_lines(self, message=None):
-        lines = [line for gateway in self.gateways for line in gateway.log_lines() if message in (None, line.get("message"))]
+        lines = [line for gateway in self.gateways for line in gateway.log_lines() if message is None or line.get("message", "").startswith(message)]
         return sorted(lines, key=lambda line: line["at"])
 
     def tails(self, lines=15):

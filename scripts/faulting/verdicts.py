@@ -93,7 +93,7 @@ def deaths(cluster):
         account = line.get("account.name")
         if line.get("message") == REFRESHED:
             told.discard(account)
-        elif line.get("message") == DEAD:
+        elif line.get("message", "").startswith(DEAD):
             if account in told:
                 again.add(account)
             told.add(account)
