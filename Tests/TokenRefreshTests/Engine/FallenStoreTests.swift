@@ -18,6 +18,12 @@ import TokenStorage
         self.house.clock.advance(by: .milliseconds(1))
     }
 
+    /// Puts an older copy in place. Reads that are sent from then on are later than all that was known before.
+    private func putBack(_ records: [RecordKey: StoredRecord]) async throws {
+        try await self.house.store.putBack(records)
+        self.house.clock.advance(by: .milliseconds(1))
+    }
+
     @Test func `a generation that was lost is put back whole, as a version that nobody has seen`() async throws {
         try await self.house.put(.expired())
         let backup = try await self.house.store.copy()
@@ -25,7 +31,7 @@ import TokenStorage
             try await self.refresh(replica)
             let lost = try await self.house.vault.read(alice)
 
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
             await replica.engine.reread(alice)
 
             let found = try await self.house.vault.read(alice)
@@ -41,7 +47,7 @@ import TokenStorage
         self.provider.issue(lifetime: .seconds(10))
         try await self.house.withReplica(self.provider) { replica in
             try await self.refresh(replica)
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
             self.house.clock.advance(by: .seconds(10))
 
             let asked = replica.ask()
@@ -70,7 +76,7 @@ import TokenStorage
             _ = await replica.ask(self.bob).value
             let lost = try await self.house.record(of: self.bob)
             self.house.clock.advance(by: .seconds(10))
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
             let begin = self.house.clock.now
 
             await replica.engine.reread(alice)
@@ -95,7 +101,7 @@ import TokenStorage
             let asked = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
             self.house.clock.advance(by: .milliseconds(1))
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
             self.provider.release()
 
             let answer = await asked.value
@@ -113,7 +119,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             self.house.clock.advance(by: .milliseconds(1))
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
 
             await replica.engine.reread(alice)
             let status = await replica.engine.status(of: alice)
@@ -135,7 +141,7 @@ import TokenStorage
             _ = await replica.ask().value
             self.house.clock.advance(by: .milliseconds(1))
             if isTold { try await self.house.kills.changed(alice, grant: GrantID("g")) }
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
 
             await replica.engine.reread(alice)
 
@@ -148,7 +154,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             self.house.clock.advance(by: .milliseconds(1))
-            try await self.house.store.putBack([:])
+            try await self.putBack([:])
 
             let answer = await replica.engine.status(of: alice)
 
@@ -189,7 +195,7 @@ import TokenStorage
                 let claim = try await self.house.record()?.claim
                 for replica in [first, second] { _ = await replica.engine.status(of: alice) }
                 self.house.clock.advance(by: .milliseconds(1))
-                try await self.house.store.putBack(backup)
+                try await self.putBack(backup)
                 let begin = self.house.clock.now
 
                 _ = second.ask()
@@ -222,7 +228,7 @@ import TokenStorage
             self.provider.release()
             _ = await asked.value
             house.clock.advance(by: .milliseconds(1))
-            try await house.store.putBack(backup)
+            try await self.putBack(backup)
             house.store.become(.none)
             try await house.clock.advance(bySleepersWithin: .seconds(1), until: "the commit") {
                 try await house.record()?.generation == Generation(2)
@@ -245,7 +251,7 @@ import TokenStorage
             try await self.refresh(replica)
             // Another replica has imported tokens, and this one has not read them yet.
             try await self.house.kills.changed(alice, grant: GrantID("imported"))
-            try await self.house.store.putBack(backup)
+            try await self.putBack(backup)
 
             await replica.engine.reread(alice)
 
