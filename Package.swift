@@ -68,19 +68,19 @@ let package = Package(
         .executable(name: "martlet-mock", targets: ["martlet-mock"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
     targets: [
         .target(name: "CShims"),
@@ -91,7 +91,7 @@ let package = Package(
         room("Alerts", uses: ["TokenModel", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1]),
         room("JSONText"),
         room("HTTPWire", uses: [nioCore]),
-        room("Listening", uses: [nioCore, nioPosix]),
+        room("Listening", uses: ["LocalFiles", nioCore, nioPosix]),
         room("OAuth", uses: ["JSONText", "TokenModel"]),
         room(
             "ProviderClient",
@@ -108,8 +108,8 @@ let package = Package(
         room(
             "Proxy",
             uses: [
-                "HTTPWire", "JSONText", "Listening", "LocalFiles", "Telemetry", "TokenModel", asn1, crypto, logging,
-                nioCore, nioPosix, nioSSL, nioTLS,
+                "CShims", "HTTPWire", "JSONText", "Listening", "LocalFiles", "Telemetry", "TokenModel", asn1, crypto,
+                logging, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         room("Settings", uses: ["JSONText", "LocalFiles", "OAuth", "TokenModel", yaml]),
@@ -120,7 +120,7 @@ let package = Package(
                 "TokenStorage", httpTypes,
                 hummingbirdCore,
                 logging, nioCore,
-                nioExtras, nioPosix, serviceLifecycle,
+                nioHTTPTypes, nioPosix, serviceLifecycle,
             ],
             // In the program itself: it is one file, wherever it runs.
             holding: [.embedInCode("Dashboard/Pages")]
@@ -136,7 +136,7 @@ let package = Package(
                 "Settings",
                 "Telemetry", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
-                nioHTTP1, nioPosix, serviceLifecycle, unixSignals,
+                nioHTTP1, nioPosix, nioSSL, serviceLifecycle, unixSignals,
             ]
         ),
         room(
@@ -166,7 +166,7 @@ let package = Package(
         tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
         tests(of: "JSONText"),
         tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),
-        tests(of: "Listening", using: [nioCore, nioPosix]),
+        tests(of: "Listening", using: ["TestKit", nioCore, nioPosix]),
         tests(of: "OAuth", using: ["TokenModel"]),
         tests(
             of: "ProviderClient",

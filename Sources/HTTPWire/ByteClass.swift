@@ -71,6 +71,11 @@ extension Span<UInt8> {
         return true
     }
 
+    /// The bytes of `range` in lower case, with `-` for each `_`.
+    func hyphenated(_ range: ByteRange) -> [UInt8] {
+        (range.lower..<range.upper).map { self[$0] == .underscore ? 0x2D : self[$0].lowercased }
+    }
+
     /// Whether no byte of `range` is above 0x7F.
     func isASCII(_ range: ByteRange) -> Bool {
         for position in range.lower..<range.upper where self[position] >= 0x80 { return false }

@@ -25,11 +25,21 @@ package struct WireError: Error, Sendable {
     package let code: Code
     /// Which rule was broken. Static, so that nothing a peer sent is ever in it.
     package let reason: StaticString
+    /// The rule by its name; `nil` for one that only requests have.
+    package let rule: WireRule?
 
     /// - Parameter reason: says the rule, and nothing of the bytes.
     package init(_ code: Code, _ reason: StaticString) {
         self.code = code
         self.reason = reason
+        self.rule = nil
+    }
+
+    /// What breaks a rule that answers have too.
+    package init(_ rule: WireRule) {
+        self.code = rule.code
+        self.reason = rule.finding
+        self.rule = rule
     }
 
     static func bad(_ reason: StaticString) -> WireError { WireError(.badRequest, reason) }

@@ -9,7 +9,7 @@ extension KillSwitch {
     ///
     /// This process stops at once, whatever the store says. Where it does not take the kill that is kept, and written as
     /// soon as it does.
-    /// - Parameter orderer: where the order comes from, for ``keptKills``.
+    /// - Parameter orderer: who orders it, and from where, for ``keptKills``.
     /// - Returns: how far it has come, without its tokens. A pending kill goes on by itself.
     package func kill(
         _ scope: KillScope,

@@ -71,7 +71,8 @@ package final class KillSwitch: Sendable {
     let replicas: ReplicaVault
     let records: SealedRecords
     package let boot: BootID
-    let name: String
+    /// Of this replica; only shown.
+    package let name: String
     let lease: Duration
     /// Knows which other boots have ended for certain.
     let witness: (any BootWitness)?

@@ -79,10 +79,39 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
     ) async throws -> ConnectionListener {
         let roll = Roll()
         try await claim.look(at: host, port, on: group)
-        let channel = try await ServerBootstrap(group: group)
+        let channel = try await Self.bootstrap(roll, on: group, configure, prepare, handle)
             .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(.reusePort), value: claim.reusePort)
+            .bind(host: host, port: port).get()
+        return ConnectionListener(channel: channel, loops: group, roll: roll)
+    }
+
+    /// As ``bind(host:port:claim:backlog:on:configure:prepare:handle:)``, of a socket that listens already, as
+    /// ``UnixSocketFile`` gives it; it is closed here, also where this fails.
+    package static func take(
+        socket: CInt,
+        backlog: Int32,
+        on group: any EventLoopGroup,
+        configure: @escaping @Sendable (any Channel) throws -> Void = { _ in },
+        prepare: @escaping @Sendable (any Channel) -> EventLoopFuture<Connection>,
+        handle: @escaping @Sendable (Connection) async -> Void
+    ) async throws -> ConnectionListener {
+        let roll = Roll()
+        let channel = try await Self.bootstrap(roll, on: group, configure, prepare, handle)
+            .serverChannelOption(.backlog, value: backlog)
+            .withBoundSocket(socket).get()
+        return ConnectionListener(channel: channel, loops: group, roll: roll)
+    }
+
+    private static func bootstrap(
+        _ roll: Roll,
+        on group: any EventLoopGroup,
+        _ configure: @escaping @Sendable (any Channel) throws -> Void,
+        _ prepare: @escaping @Sendable (any Channel) -> EventLoopFuture<Connection>,
+        _ handle: @escaping @Sendable (Connection) async -> Void
+    ) -> ServerBootstrap {
+        ServerBootstrap(group: group)
             .serverChannelOption(.autoRead, value: false)
             .serverChannelInitializer { listener in
                 listener.eventLoop.makeCompletedFuture { try configure(listener) }
@@ -91,8 +120,6 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
             .childChannelInitializer { channel in
                 prepare(channel).map { connection in roll.add { await handle(connection) } }
             }
-            .bind(host: host, port: port).get()
-        return ConnectionListener(channel: channel, loops: group, roll: roll)
     }
 
     /// Accepts connections until the socket is closed, by ``close()`` or by the cancellation of the task, which also

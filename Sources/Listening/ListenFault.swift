@@ -40,7 +40,7 @@ package enum ListenFault: Equatable, Sendable {
         case .inUse: "another process listens there"
         case .unavailable: "this machine has no such address"
         case .notAllowed: "this user may not listen there, as with ports below 1024"
-        case .system(let code): "error \(code) of the system"
+        case .system(let code): "the system says: \(unsafe String(cString: strerror(code))) (\(code))"
         case .other: "the system can't make out the address"
         }
     }

@@ -22,21 +22,38 @@ package struct FileOwnership: Equatable, Sendable {
         )
     }
 
+    /// Whether a directory with this owner and mode keeps the files of `user` in it from everybody else but root.
+    package func isKeptByOwner(from user: UInt32) -> Bool {
+        let isSticky = self.mode & 0o1000 != 0
+        return !self.isForeign(to: user) && (isSticky || self.mode & 0o022 == 0)
+    }
+
+    /// For the operator: who owns it, what its mode allows, and who `user` is that asks.
+    package func description(for user: UInt32) -> String {
+        "mode 0\(String(self.mode, radix: 8)), owner \(self.owner), and this process is user \(user)"
+    }
+
     /// Whether the file's group or everybody may read or write it.
     var isOpenToOthers: Bool { self.mode & 0o066 != 0 }
 
     /// Whether a secret here is to be refused.
     ///
-    /// The mode counts only where this user is the one who can set it right: a file that somebody else mounted, root as
-    /// a rule, may have any mode.
+    /// The read mode counts only where this user is the one who can set it right: a file that somebody else mounted may
+    /// have any. Of another user's file nobody but that user may be able to change it, neither this one nor others.
     /// - Parameters:
     ///   - user: this process's effective user.
     ///   - access: what the system says about writing the file as that user.
-    package func isExposed(to user: UInt32, access: WriteAccess) -> Bool {
-        // Whoever owns a file can change it: only this user and root are trusted with that.
-        let isForeign = self.owner != user && self.owner != 0
-        return isForeign || self.isLeftOpen(by: user, access: access)
+    ///   - mayBelongToOthers: `false` for what this user makes by itself: then another user's is refused in any case.
+    package func isExposed(to user: UInt32, access: WriteAccess, mayBelongToOthers: Bool = true) -> Bool {
+        guard self.isForeign(to: user) else { return self.isLeftOpen(by: user, access: access) }
+        return !mayBelongToOthers || access == .allowed || self.isWritableForOthers
     }
+
+    /// Whether the file's group or everybody may write it.
+    var isWritableForOthers: Bool { self.mode & 0o022 != 0 }
+
+    /// Whether it is neither this user's nor root's: its owner can change it at any time.
+    package func isForeign(to user: UInt32) -> Bool { self.owner != user && self.owner != 0 }
 
     /// Whether others can read or write the file, and this user could have prevented that, whoever owns it.
     package func isLeftOpen(by user: UInt32, access: WriteAccess) -> Bool {

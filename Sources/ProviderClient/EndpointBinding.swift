@@ -1,13 +1,15 @@
-/// Where tokens of a provider may be sent, and as which client.
+package import TokenModel
+
+/// Who issues tokens of a provider, and for which client.
 package struct EndpointBinding: Hashable, Sendable {
-    /// `scheme://host:port`, lower case and the port always written: of the token endpoint where the configuration
-    /// names it, else of the issuer, which is then the one to say where its token endpoint is (RFC 8414).
-    package let tokenEndpointOrigin: String
+    /// By the configuration: the token endpoint where that is named, else the issuer, with the token endpoint that it has
+    /// named (RFC 8414) once it has.
+    package let issuer: TokenIssuer
     /// The client identifier (RFC 6749 §2.2).
     package let clientID: String
 
-    package init(tokenEndpointOrigin: String, clientID: String) {
-        self.tokenEndpointOrigin = tokenEndpointOrigin
+    package init(issuer: TokenIssuer, clientID: String) {
+        self.issuer = issuer
         self.clientID = clientID
     }
 }

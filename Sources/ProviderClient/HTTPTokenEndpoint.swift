@@ -13,7 +13,6 @@ package import TokenModel
 /// exchanges that are under way. Of each answer only status, length and verdict are logged;
 /// what gave no tokens is a warning, which names the endpoint.
 package final class HTTPTokenEndpoint: TokenEndpoint {
-    package let binding: EndpointBinding
     package let timeout: Duration
     package let answerTimeout: Duration
 
@@ -43,7 +42,6 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             trustRoots: try Self.certificates(settings.trustRoots),
             identity: settings.identity
         )
-        self.binding = settings.binding
         self.timeout = settings.timeout
         self.answerTimeout = settings.answerTimeout
         self.settings = settings
@@ -54,6 +52,13 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         self.classifier = AnswerClassifier(rules: settings.rules)
         self.now = now
         self.logger = logger
+    }
+
+    package var binding: EndpointBinding {
+        EndpointBinding(
+            issuer: self.settings.issuer(naming: self.metadata.lastTokenEndpoint),
+            clientID: self.settings.client.clientID
+        )
     }
 
     /// The client's proofs by number, in the order to try them.
@@ -75,15 +80,18 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         await self.redeem(refreshToken, scopes: scopes, proof: nil, mayStillSend: mayStillSend)
     }
 
-    /// - Parameter proof: one of ``proofOrder``; `nil`: the first of them.
+    /// - Parameters:
+    ///   - issuer: who issued the refresh token; `nil`: whoever is asked now.
+    ///   - proof: one of ``proofOrder``; `nil`: the first of them.
     package func redeem(
         _ refreshToken: Secret,
+        of issuer: TokenIssuer? = nil,
         scopes: [String],
         proof: Int?,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
         let parameters = self.settings.tokenParameters
-        return await self.ask("token endpoint was asked to refresh", proof, mayStillSend) { client, _, _ in
+        return await self.ask("token endpoint was asked to refresh", issuer, proof, mayStillSend) { client, _, _ in
             .refresh(refreshToken, scopes: scopes, parameters: parameters, client: client)
         } meaning: {
             $0
@@ -105,7 +113,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
         let parameters = self.settings.tokenParameters
-        return await self.ask("token endpoint was asked to mint", proof, mayStillSend) { client, endpoint, now in
+        return await self.ask("token endpoint was asked to mint", nil, proof, mayStillSend) { client, endpoint, now in
             switch grant {
             case .clientCredentials:
                 .clientCredentials(scopes: scopes, parameters: parameters, client: client)
@@ -125,12 +133,18 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     ///   not be signed.
     private func ask(
         _ message: Logger.Message,
+        _ issuer: TokenIssuer?,
         _ proof: Int?,
         _ mayStillSend: @escaping @Sendable () -> Bool,
         makeRequest: (ClientRegistration, ProviderURL, WallTime) -> FormRequest?,
         meaning: (TokenVerdict) -> TokenVerdict
     ) async -> TokenVerdict {
         guard let endpoint = try? await self.metadata.tokenEndpoint() else { return .notSent(.discoveryFailed) }
+        if let issuer {
+            // Who has decided on this did not know where it would go.
+            guard issuer.isSettled else { return .notSent(.discoveryFailed) }
+            guard issuer.match(self.settings.issuer(naming: endpoint)) == .same else { return .notSent(.endpointMoved) }
+        }
         let proof = proof ?? self.prover.order[0]
         let signedAt = self.clock.corrected(self.now())
         guard let client = self.prover.registration(proof, for: .tokens(endpoint), now: signedAt),
@@ -173,23 +187,40 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     }
 
     package func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        await self.revoke(token, of: nil, kind: kind)
+    }
+
+    /// - Parameter issuer: who issued the token; `nil`: whoever is asked now.
+    package func revoke(_ token: Secret, of issuer: TokenIssuer?, kind: RevocableToken) async -> RevocationVerdict {
         let endpoint: ProviderURL
         var tokenEndpoint: ProviderURL
         do throws(MetadataSource.Unavailable) {
             guard let named = try await self.metadata.revocationEndpoint() else { return .unsupported }
             (endpoint, tokenEndpoint) = (named, named)
-            // Where proofs are signed it is for the one that they always name.
-            if self.prover.namesTokenEndpoint { tokenEndpoint = try await self.metadata.tokenEndpoint() }
+            // Where proofs are signed it is for that one; and an issuer that has moved its tokens elsewhere has no say in those
+            // of before.
+            if self.prover.signs || issuer != nil { tokenEndpoint = try await self.metadata.tokenEndpoint() }
         } catch {
             return .unreachable(.discoveryFailed)
         }
+        if let issuer {
+            let isOurs = issuer.match(self.settings.issuer(naming: tokenEndpoint)) == .same
+            guard isOurs, self.mayRevoke(at: endpoint, beside: tokenEndpoint) else {
+                return .unreachable(.endpointMoved)
+            }
+        }
+        let place = ClientProver.RevocationPlace(
+            endpoint: endpoint,
+            tokenEndpoint: tokenEndpoint,
+            issuer: self.settings.issuerName
+        )
         var verdict = RevocationVerdict.unreachable(.signingFailed)
         // A revocation spends nothing: whichever proof is taken will do.
         for proof in self.prover.order {
-            for audience in [ClientProver.Audience.revocation(tokenEndpoint), .own(endpoint)] {
+            for audience in [ClientProver.Audience.revocation(place), .own(endpoint)] {
                 // Some servers want each endpoint's own URL as the audience, which signed proofs alone have.
                 if case .own = audience {
-                    let first = self.prover.audience(proof, .revocation(tokenEndpoint))
+                    let first = self.prover.audience(proof, .revocation(place))
                     guard case .clientRefused = verdict, let first, first != endpoint.text else { break }
                 }
                 let now = self.clock.corrected(self.now())
@@ -202,6 +233,13 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             }
         }
         return verdict
+    }
+
+    /// Whether a token that is perhaps still good may go there: where the configuration says so, or to the issuer or the token
+    /// endpoint. Metadata that somebody has got hold of could name a server of theirs.
+    private func mayRevoke(at endpoint: ProviderURL, beside tokenEndpoint: ProviderURL) -> Bool {
+        self.metadata.isRevocationEndpointNamed || endpoint.origin == tokenEndpoint.origin
+            || endpoint.origin == self.settings.issuer().origin
     }
 
     private func revoke(
@@ -223,6 +261,10 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
 
     /// Finds out what it must know to revoke, where that is not known. Sends no token.
     package func discover() async { _ = try? await self.metadata.revocationEndpoint() }
+
+    package func locate() async { _ = try? await self.metadata.tokenEndpoint() }
+
+    package func doubt() { self.metadata.doubt() }
 
     /// What its issuer says when it is asked now. Sends no token.
     package func survey() async -> MetadataFinding { await self.metadata.survey() }

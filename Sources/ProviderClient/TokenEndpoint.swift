@@ -9,8 +9,19 @@ package import TokenModel
 /// No cancellation of the calling task touches an exchange that has begun: a provider may have rotated the refresh
 /// token by then, and its answer is the only copy. An implementation must keep that promise.
 package protocol TokenEndpoint: Sendable {
-    /// Whom tokens from here belong to. Compare it with a record's before sending that record's tokens.
+    /// Whom tokens from here belong to, as far as that is known now. Compare it with a record's before sending that record's
+    /// tokens.
     var binding: EndpointBinding { get }
+
+    /// This endpoint, which sends tokens only where `issuer` has its token endpoint, and nothing where that is elsewhere by now
+    /// or not known: what is discovered may change between the comparison and the sending.
+    func sending(onlyTo issuer: TokenIssuer) -> any TokenEndpoint
+
+    /// Finds out where tokens are asked for, where that is not known. Sends no token.
+    func locate() async
+
+    /// Has what was discovered found out anew before its next use, if that is not too soon.
+    func doubt()
 
     /// How long a caller waits for tokens; at most 15 s.
     var timeout: Duration { get }
@@ -64,6 +75,15 @@ package protocol TokenEndpoint: Sendable {
 }
 
 extension TokenEndpoint {
+    /// One whose place is no other ever.
+    package func sending(onlyTo issuer: TokenIssuer) -> any TokenEndpoint { self }
+
+    /// Nothing is to be found out.
+    package func locate() async {}
+
+    /// Nothing was.
+    package func doubt() {}
+
     package var proofCount: Int { self.proofs.count }
 
     /// A provider that nobody waits for longer than for its caller.

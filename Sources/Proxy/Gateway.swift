@@ -56,6 +56,9 @@ package final class Gateway {
         guard !match.route.leavesEmptyFirstSegment(of: request, behind: match.prefix) else {
             return .answer(GatewayError(.badRequest, "the path would begin with an empty segment at the upstream"))
         }
+        guard !match.route.rewrite.isMistakable(request) else {
+            return .answer(GatewayError(.badRequest, "a field name that the upstream may read as the injected field's"))
+        }
         return self.slots[match.route.slot].hasPass ? .forward(match) : .wait(match)
     }
 
@@ -69,9 +72,11 @@ package final class Gateway {
     /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime,
     /// or the lease has.
     ///
-    /// - Parameter refused: the token set that an upstream has refused this request with: it does not go again.
+    /// - Parameters:
+    ///   - head: nobody else may have it, so that its memory can be overwritten when it has gone.
+    ///   - refused: the token set that an upstream has refused this request with: it does not go again.
     package func authorize(
-        _ head: inout ByteBuffer,
+        _ head: consuming ByteBuffer,
         _ route: Route,
         refused: TokenMark? = nil
     ) -> AuthorizedHead? {

@@ -40,7 +40,7 @@ extension GatewayError {
         case .callerForbidden: "The caller may not do this"
         case .lengthRequired: "The upstream needs the body's length"
         case .noRoute: "No route matches the request"
-        case .bodyTimeout: "The request's body stopped coming"
+        case .bodyTimeout: "The caller stopped sending"
         case .upstreamUnreachable: "The upstream can't be reached"
         case .upstreamReset: "The upstream closed the connection"
         case .upstreamInvalid: "The upstream's answer is not valid HTTP"
@@ -57,9 +57,13 @@ extension GatewayError {
     }
 
     /// What a caller is told beyond the title: the same for each code, but where there is a reason in particular.
-    package var detail: StaticString {
-        if let reason = self.reason { return reason }
-        return switch self.code {
+    package var detail: String {
+        if let rule = self.rule { return "\(rule.rawValue): \(rule.finding)" }
+        return "\(self.reason ?? self.usualDetail)"
+    }
+
+    private var usualDetail: StaticString {
+        switch self.code {
         case .badRequest: "the request could be read in more than one way, or not at all"
         case .targetTooLong: "the request target is longer than limits.target"
         case .headTooLarge: "the head is larger than limits.head, limits.field or limits.fields"
@@ -73,7 +77,7 @@ extension GatewayError {
         case .noRoute: "no route matches the host and path; see the routes of martlet.yaml"
         case .lengthRequired:
             "the upstream speaks HTTP/1.0: send Content-Length, or a body within the route's replay limit"
-        case .bodyTimeout: "the connection closes; send the request again"
+        case .bodyTimeout: "the request's body stopped coming; the connection closes, send the request again"
         case .upstreamUnreachable: "no connection to the route's upstream; is it up, and its name right?"
         case .upstreamReset: "it may have seen the request, which is not sent twice"
         case .upstreamInvalid: "its answer breaks HTTP/1.1; the connection was thrown away"
@@ -110,11 +114,18 @@ extension GatewayError {
 
     /// The whole answer: `application/problem+json` (RFC 9457) with `Proxy-Status` (RFC 9209).
     ///
-    /// - Parameter method: of the request, where one could be read: HEAD gets no body.
-    package func answer(to method: HTTPMethod, close: Bool, allocator: ByteBufferAllocator) -> OwnAnswer {
+    /// - Parameters:
+    ///   - method: of the request, where one could be read: HEAD gets no body.
+    ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0 and asked for it.
+    package func answer(
+        to method: HTTPMethod,
+        close: Bool,
+        keepAlive: Bool = false,
+        allocator: ByteBufferAllocator
+    ) -> OwnAnswer {
         let body = self.problem
         var answer = allocator.buffer(capacity: 320 + body.utf8.count)
-        answer.writeString("HTTP/1.1 \(self.status.code) \(self.status.reason)\r\n")
+        let statusLineLength = answer.writeString("HTTP/1.1 \(self.status.code) \(self.status.reason)\r\n")
         answer.writeString("Content-Type: application/problem+json\r\nContent-Length: \(body.utf8.count)\r\n")
         answer.writeString("Cache-Control: no-store\r\nProxy-Status: martlet; error=\(self.proxyStatus)\r\n")
         if self.code == .methodNotAllowed {
@@ -122,10 +133,11 @@ extension GatewayError {
         }
         if self.code == .callerUnknown { answer.writeStaticString("WWW-Authenticate: Bearer realm=\"martlet\"\r\n") }
         if let seconds = self.retryAfterSeconds { answer.writeString("Retry-After: \(seconds)\r\n") }
-        if close { answer.writeString("Connection: close\r\n") }
+        if close { answer.writeStaticString("Connection: close\r\n") }
+        if keepAlive { answer.writeStaticString("Connection: keep-alive\r\n") }
         answer.writeString("\r\n")
         let bodyLength = method == .head ? 0 : answer.writeString(body)
-        return OwnAnswer(bytes: answer, bodyLength: bodyLength)
+        return OwnAnswer(bytes: answer, statusLineLength: statusLineLength, bodyLength: bodyLength)
     }
 
     /// Whole seconds, at least 1; the codes that promise `Retry-After` always have one.
@@ -138,7 +150,7 @@ extension GatewayError {
     private var problem: String {
         var members = [
             ("type", "urn:martlet:error:\(self.code.rawValue)"), ("title", "\(self.title)"),
-            ("detail", "\(self.detail)"),
+            ("detail", self.detail),
         ]
         if let account = self.account { members.append(("account", account.rawValue)) }
         if let route = self.route { members.append(("route", route)) }

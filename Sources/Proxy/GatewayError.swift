@@ -1,9 +1,9 @@
-import HTTPWire
+package import HTTPWire
 package import TokenModel
 
 /// Why a request gets an answer of the gateway's own. Equal when the codes are equal.
 package struct GatewayError: Error, Sendable {
-    /// Names of the contract with callers; ``GatewayError/answer(to:close:allocator:)`` gives each its status.
+    /// Names of the contract with callers; ``GatewayError/answer(to:close:keepAlive:allocator:)`` gives each its status.
     package enum Code: String, Sendable, CaseIterable {
         case badRequest = "bad_request"
         case targetTooLong = "target_too_long"
@@ -37,6 +37,8 @@ package struct GatewayError: Error, Sendable {
     package let message: String
     /// What a caller is told in particular, such as which rule of HTTP was broken; `nil` where the code says all there is to say to a caller.
     private(set) var reason: StaticString?
+    /// Which rule of HTTP an upstream's answer broke.
+    package private(set) var rule: WireRule?
     package var account: AccountID?
     /// Place in the configuration, counted from 1, of a route that matches and that its caller may not use; else 0. It is
     /// logged and counted, and the caller is not told.
@@ -52,9 +54,9 @@ package struct GatewayError: Error, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// An answer whose caller may know as much as the operator.
-    init(_ code: Code, reason: StaticString) {
-        self.init(code, "\(reason)")
+    /// An answer whose caller may know as much as the operator, or is told so in other words.
+    init(_ code: Code, _ message: String? = nil, reason: StaticString) {
+        self.init(code, message ?? "\(reason)")
         self.reason = reason
     }
 
@@ -62,6 +64,12 @@ package struct GatewayError: Error, Sendable {
     init(_ error: WireError) {
         self.init(Code(rawValue: error.code.rawValue) ?? .badRequest, "\(error.reason)")
         self.reason = error.reason
+    }
+
+    /// What is wrong with an upstream's answer. The operator counts by the rule's name, so it is all of the message.
+    package init(answerBreaks rule: WireRule) {
+        self.init(.upstreamInvalid, rule.rawValue)
+        self.rule = rule
     }
 
     /// Why an account had no pass to give; ``PassError/Code`` has the same names.

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import LocalFiles
+internal import TokenModel
 
 /// The configuration on disk.
 package enum SettingsFile {
@@ -13,39 +14,44 @@ package enum SettingsFile {
         variables: [String: String] = ProcessInfo.processInfo.environment,
         certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) throws(SettingsError) -> GatewaySettings {
-        try Self.reader(path, variables, certificateFault).read(try Self.text(of: path))
+        let surroundings = Surroundings(
+            configurationDirectory: Self.directory(of: path),
+            variables: variables,
+            certificateFault: certificateFault
+        )
+        return try SettingsReader(file: path, surroundings: surroundings).read(try Self.text(of: path))
     }
 
-    /// As ``load(path:variables:certificateFault:)``, but reads ``SettingsReader/readAdmin(_:)`` alone.
+    /// As ``load(path:variables:certificateFault:)``, but reads ``SettingsReader/readAdmin(_:)`` alone, and nothing that the
+    /// file refers to.
+    ///
+    /// - Parameter isFound: nobody has named the file, it was only there: then one is refused that belongs to another user,
+    ///   or that others can write.
     package static func loadAdmin(
         path: String,
+        isFound: Bool,
         variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws(SettingsError) -> AdminSettings {
-        try Self.reader(path, variables).readAdmin(try Self.text(of: path))
-    }
-
-    private static func reader(
-        _ path: String,
-        _ variables: [String: String],
-        _ certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
-    ) -> SettingsReader {
-        let absolute = Surroundings.path(path, under: FileManager.default.currentDirectoryPath)
-        let directory = absolute.lastIndex(of: "/").map { String(absolute[..<$0]) } ?? ""
-        return SettingsReader(
-            file: path,
-            surroundings: Surroundings(
-                configurationDirectory: directory.isEmpty ? "/" : directory,
-                variables: variables,
-                certificateFault: certificateFault
-            )
+        let surroundings = Surroundings(
+            configurationDirectory: Self.directory(of: path),
+            variables: variables,
+            readSecret: { _ throws(FileError) in Secret([] as [UInt8]) },
+            checkReadable: { _ throws(FileError) in }
         )
+        let text = try Self.text(of: path, isOwn: isFound)
+        return try SettingsReader(file: path, surroundings: surroundings).readAdmin(text)
     }
 
-    private static func text(of path: String) throws(SettingsError) -> String {
+    private static func directory(of path: String) -> String {
+        let absolute = Surroundings.path(path, under: FileManager.default.currentDirectoryPath)
+        return WholeFile.directory(of: absolute)
+    }
+
+    private static func text(of path: String, isOwn: Bool = false) throws(SettingsError) -> String {
         let bytes: [UInt8]
         do throws(FileError) {
             // A pipe could be read only once, and this file is read again.
-            bytes = try OpenFile.contents(of: path, limit: 1 << 20)
+            bytes = try OpenFile.contents(of: path, limit: 1 << 20, isOwn: isOwn)
         } catch {
             let help =
                 error.code == .unreadable || error.code == .missing

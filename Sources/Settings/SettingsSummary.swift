@@ -28,7 +28,7 @@ package struct SettingsSummary: Sendable {
         let metrics = settings.metrics.map { ["metrics on \($0.address), without a token"] } ?? []
         return [
             "callers connect to \(settings.listeners.map(Self.text).joined(separator: " and "))",
-            "admin on \(settings.admin.address), tokens in \(settings.admin.tokenFile)",
+            Self.line(settings.admin),
         ] + metrics + Self.lines(settings.webhook) + [
             "state in \(settings.stateDirectory)",
             "store \(store)",
@@ -40,6 +40,14 @@ package struct SettingsSummary: Sendable {
                 + (settings.log.access ? ", and a line per request" : ", no line per request"),
             "a stop waits up to \(Quantity.text(settings.shutdownGrace)) for requests in flight",
         ]
+    }
+
+    private static func line(_ admin: AdminSettings) -> String {
+        // What `sun_path` holds (unix(7)), less what tells the processes' sockets apart.
+        let isTooLong = admin.socket.utf8.count > 107 - 7
+        return "admin on \(admin.address)" + (admin.tls.map { " over TLS with \($0.certificate)" } ?? "")
+            + ", tokens in \(admin.tokenFile), "
+            + (isTooLong ? "and no socket: more than 100 bytes" : "and without one on the socket") + " \(admin.socket)"
     }
 
     private static func text(_ listener: ListenerSettings) -> String {
@@ -139,6 +147,9 @@ package struct SettingsSummary: Sendable {
             "  \(route.injection.header): \(route.injection.prefix)<token>, replay of bodies \(replay),"
                 + (route.retryOn.isEmpty ? "" : " \(Self.signs(route.retryOn)),")
                 + (route.strip ? "" : " matched path kept,") + (route.via ? "" : " no Via,")
+                + (route.passesCookies ? " cookies pass," : "")
+                + (route.forwarded == .append ? " Forwarded and X-Forwarded-* extended," : "")
+                + (route.expect == .auto ? "" : " no Expect of the gateway's own,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
                 + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
         ] + Self.lines(route.upstreamTLS)

@@ -16,7 +16,7 @@ extension WallTime {
 
     /// The proleptic Gregorian date that many days after 1970-01-01. Years are counted from March here, so that the leap
     /// day is a year's last; 400 of them have 146,097 days.
-    private static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = (days + 719_468).flooredQuotientAndRemainder(by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -34,7 +34,7 @@ extension WallTime {
 
 extension Int64 {
     /// As `quotientAndRemainder`, but the remainder is never negative.
-    fileprivate func flooredQuotientAndRemainder(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    func flooredQuotientAndRemainder(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

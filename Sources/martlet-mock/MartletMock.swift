@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import Foundation
+internal import Glibc
 internal import LocalFiles
 internal import MockServers
 internal import UnixSignals
@@ -92,7 +92,7 @@ struct MartletMock: AsyncParsableCommand {
         do {
             try await Self.serve(options, until: signals)
         } catch let error as MockServerError {
-            FileHandle.standardError.write(Data("martlet-mock: \(error.message)\n".utf8))
+            Self.tell("martlet-mock: \(error.message)", on: STDERR_FILENO)
             throw ExitCode(error.exitCode)
         }
     }
@@ -101,8 +101,7 @@ struct MartletMock: AsyncParsableCommand {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 try await MockServer.run(options) { address in
-                    // Unbuffered: whoever started the mock waits for this line.
-                    FileHandle.standardOutput.write(Data("martlet-mock listening on \(address)\n".utf8))
+                    Self.tell("martlet-mock listening on \(address)", on: STDOUT_FILENO)
                 }
             }
             group.addTask {
@@ -111,5 +110,12 @@ struct MartletMock: AsyncParsableCommand {
             try await group.next()
             group.cancelAll()
         }
+    }
+
+    /// A line, unbuffered: whoever started the mock waits for it.
+    private static func tell(_ line: String, on output: CInt) {
+        let bytes = Array("\(line)\n".utf8)
+        // A closed output keeps nobody from serving.
+        _ = unsafe bytes.withUnsafeBytes { unsafe write(output, $0.baseAddress, $0.count) }
     }
 }

@@ -26,7 +26,8 @@ struct Martlet: AsyncParsableCommand {
         version: MartletVersion.current,
         subcommands: [
             ServeCommand.self, CheckCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self,
-            KillsCommand.self, ReplicasCommand.self, CallersCommand.self, StatusCommand.self, HealthCommand.self,
+            KillsCommand.self, ReplicasCommand.self, CallersCommand.self, AdminCommand.self, StatusCommand.self,
+            HealthCommand.self,
             StoreCommand.self, AuditCommand.self,
         ]
     )
@@ -36,8 +37,11 @@ struct Martlet: AsyncParsableCommand {
         Console.holdDescriptors()
         MemoryGuard.forbidNewRights()
         do {
+            // Whatever the command: hardly one holds no token or key, be it in its environment.
+            try MemoryGuard.raise()
             try await self.obey()
             try Console.finish()
+            GatewayHerald.tell()
         } catch let failure as CommandFailure {
             Console.complain(failure.message)
             self.exit(withError: ExitCode(failure.status.rawValue))

@@ -216,7 +216,7 @@ internal import TokenStorage
                 stamp: .start,
                 binding: AccountRecord.Binding(
                     provider: ProviderID("acme"),
-                    tokenEndpointOrigin: "https://login.acme.example:443",
+                    issuer: .tokenEndpoint("https://login.acme.example:443/token"),
                     clientID: "old-app"
                 )
             )
@@ -298,7 +298,7 @@ internal import TokenStorage
                 stamp: .start,
                 binding: AccountRecord.Binding(
                     provider: ProviderID("gone"),
-                    tokenEndpointOrigin: "https://gone.example:443",
+                    issuer: .tokenEndpoint("https://gone.example:443/token"),
                     clientID: "old"
                 )
             )

@@ -54,6 +54,60 @@ internal import TokenModel
         #expect(tokens == AdminTokens([Secret("first-0123456789"), Secret("other-0123456789")]))
     }
 
+    @Test func `a line may say whose token it is, and what they may do`() throws {
+        let directory = try TemporaryDirectory()
+        let text = """
+            olga operator first-0123456789
+            kim\t killer  other-0123456789
+            Vera.2_x-y viewer third-0123456789
+            olga operator spare-0123456789
+            plain-0123456789
+            """
+        let tokens = try AdminTokenFile(path: try Self.file(text, mode: 0o600, in: directory)).read()
+        let found = ["first", "other", "third", "spare", "plain"].map {
+            tokens.administrator(presenting: Secret("\($0)-0123456789"))
+        }
+        #expect(found.map { $0?.name } == ["olga", "kim", "Vera.2_x-y", "olga", "admin"])
+        #expect(found.map { $0?.role } == [.operator, .killer, .viewer, .operator, .operator])
+        for word in ["olga", "operator", "olga operator first-0123456789", ""] {
+            #expect(!tokens.contain(Secret(word)))
+        }
+    }
+
+    @Test(arguments: [
+        (
+            "olga operator first-canary-0123\nkim boss other-canary-0123\n", 2,
+            "the second word is no role: operator, killer, viewer are"
+        ),
+        ("first-canary-0123 operator olga\n", 1, "an admin token has at least 16 characters"),
+        ("kim Killer other-canary-0123\n", 1, "the second word is no role"),
+        ("o/ga operator first-canary-0123\n", 1, "an administrator's name has 1 to 64"),
+        ("olga first-canary-0123\n", 1, "the line is neither a token nor a name, a role and a token"),
+        ("olga operator first-canary-0123 more\n", 1, "the line is neither"),
+        ("olga operator brief\n", 1, "an admin token has at least 16 characters"),
+        (
+            "olga operator first-canary-0123\nolga viewer other-canary-0123\n", 2,
+            "olga has another role in a line before"
+        ),
+        ("admin viewer first-canary-0123\n", 1, "the name admin is that of a token without one"),
+        ("other-canary-0123\nadmin killer first-canary-0123\n", 2, "the name admin is that of a token without one"),
+        (
+            "olga operator first-canary-0123\nkim operator first-canary-0123\n", 2,
+            "the token is another administrator's, too"
+        ),
+    ])
+    func `a line with a wrong name or role is refused, with its number, and no word that may be a token`(
+        text: String,
+        line: Int,
+        fault: String
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let path = try Self.file(text, mode: 0o600, in: directory)
+        let error = #expect(throws: AdminTokenError.self) { try AdminTokenFile(path: path).open() }
+        #expect(error?.message.hasPrefix("\(path):\(line): \(fault)") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("canary") == false)
+    }
+
     @Test(arguments: [
         ("abc\n", 1), ("fifteen-letters", 1), ("first-0123456789\n\nbrief\n", 3),
         ("first-0123456789\r\nbrief\r\nother-0123456789\r\n", 2),

@@ -8,6 +8,16 @@ internal import TokenModel
         #expect(AdminTokens([Secret("a"), Secret("")]) == nil)
     }
 
+    @Test func `a token is its administrator's, wherever it stands`() throws {
+        let names = ["a", "b", "c"]
+        let entries = names.map { AdminTokens.Entry(Administrator(name: $0, role: .killer), Secret("token-\($0)")) }
+        let tokens = try #require(AdminTokens(entries: entries))
+        #expect(names.map { tokens.administrator(presenting: Secret("token-\($0)"))?.name } == names)
+        #expect(tokens.administrator(presenting: Secret("token-d")) == nil)
+        #expect(AdminTokens([Secret("abc")])?.administrator(presenting: Secret("abc")) == .unnamed)
+        #expect(Administrator.unnamed == Administrator(name: "admin", role: .operator))
+    }
+
     @Test(arguments: ["", "a", "ab", "abcd", "abd", "xyz1", "ABC"])
     func `a token that only resembles one is none`(presented: String) throws {
         let tokens = try #require(AdminTokens([Secret("abc"), Secret("xyz")]))

@@ -40,6 +40,101 @@ import TokenStorage
         #expect(record.hash.digits == digest.joined())
     }
 
+    @Test(arguments: [("kim", true), ("admin", false), (nil, false)])
+    func `a name stands before where they came from, and without one that stands alone`(
+        name: String?,
+        isSaid: Bool
+    ) throws {
+        let entry = AuditEntry(
+            .reload,
+            by: .admin(name, at: "127.0.0.1:5"),
+            in: "a",
+            boot: nil,
+            of: nil,
+            reason: nil,
+            at: WallTime(millisecondsSince1970: 0)
+        )
+        let record = AuditRecord(entry, number: 7, behind: .none)
+        let text = String(decoding: record.canonical, as: UTF8.self)
+        #expect(text.contains(isSaid ? #","from":"kim@127.0.0.1:5","id":"# : #","from":"127.0.0.1:5","id":"#))
+        let stored = try AuditRecord(decoding: record.encoded())
+        #expect(stored == record)
+        #expect(stored.name == (isSaid ? "kim" : nil))
+        #expect(stored.from == "127.0.0.1:5")
+        #expect(stored.hash == record.hash)
+    }
+
+    /// As the version before there were names read and hashed a record.
+    private struct RecordWithoutName: Codable {
+        let action, actor: String
+        let boot, detail, from: String?
+        let id: String
+        let number: UInt64
+        let of: UInt64?
+        let outcome: String?
+        let previous: String
+        let reason: String?
+        let replica: String
+        let scope: [String: String]?
+        let time: String
+
+        static let members: Set = [
+            "action", "actor", "boot", "detail", "from", "id", "number", "of", "outcome", "previous", "reason",
+            "replica", "scope", "time",
+        ]
+    }
+
+    @Test(arguments: ["127.0.0.1:5", "unix socket, uid 1001", nil])
+    func `a record with a name has no member that a version without names does not know`(address: String?) throws {
+        let entry = AuditEntry(
+            .kill,
+            by: .admin("kim.2_x-y", at: address),
+            in: "a",
+            boot: BootID("b00t"),
+            of: .account(AccountID("alice")),
+            reason: "drill",
+            outcome: AuditOutcome(of: 6, "done"),
+            at: WallTime(millisecondsSince1970: 0)
+        )
+        let record = AuditRecord(entry, number: 7, behind: .none)
+        var reader = try FieldReader(record.encoded(), formats: 1...1)
+        let text: String = try reader.read()
+        try reader.finish()
+        let bytes = Data(text.utf8)
+        let members = try #require(JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+        #expect(Set(members.keys) == RecordWithoutName.members)
+        let old = try JSONDecoder().decode(RecordWithoutName.self, from: bytes)
+        #expect(old.from == "kim.2_x-y@\(address ?? "")")
+        let stored = try AuditRecord(decoding: record.encoded())
+        #expect(stored == record)
+        #expect(stored.name == "kim.2_x-y" && stored.from == address)
+    }
+
+    @Test(arguments: [AuditActor.stranger(at: "a@b"), .gateway("a@b"), .admin(at: "[fe80::1]@b"), .admin(at: "@b")])
+    func `an at sign that ends no administrator's name is left where it is`(actor: AuditActor) throws {
+        let entry = AuditEntry(
+            .reload,
+            by: actor,
+            in: "a",
+            boot: nil,
+            of: nil,
+            reason: nil,
+            at: WallTime(millisecondsSince1970: 0)
+        )
+        let record = AuditRecord(entry, number: 1, behind: .none)
+        let stored = try AuditRecord(decoding: record.encoded())
+        #expect(stored == record)
+        #expect(stored.name == nil)
+    }
+
+    @Test(arguments: [
+        AuditActor.admin("kim", at: "127.0.0.1:5"), .admin("kim", at: nil), .admin("kim", at: "unix socket"),
+        .admin(at: "127.0.0.1:5"), .admin(at: nil),
+    ])
+    func `who ordered something is remembered with where from`(actor: AuditActor) {
+        #expect(AuditActor.admin(rememberedBy: actor.memo) == actor)
+    }
+
     @Test(arguments: [KillScope.all, .provider(ProviderID("acme")), .account(AccountID("alice"))])
     func `a record reads back as it was, and other bytes do not`(scope: KillScope) throws {
         let record = Self.record(scope: scope)

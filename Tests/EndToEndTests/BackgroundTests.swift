@@ -151,4 +151,32 @@ import Testing
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
         #expect(try await mock.stats().token_requests.ok == 1)
     }
+
+    @Test func `tokens of another realm of the same host wait until they are adopted`() async throws {
+        // Given tokens that one realm has issued
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
+        func settings(_ realm: String) -> String { "token_endpoint: \"\(mock.address)/oauth/token?realm=\(realm)\"" }
+        let first = try await Gateway(mock, settings: settings("a"), in: directory)
+        try await first.importGrant(from: mock)
+        #expect(try await first.martlet("accounts", "refresh", "alice").exitCode == 0)
+        first.program.signal(15)
+        _ = try await first.program.ended()
+
+        // When the configuration names another
+        let gateway = try await Gateway(mock, settings: settings("b"), in: directory)
+
+        // Then it is sent nothing, and whose the tokens are is told without the query
+        let refresh = try await gateway.martlet("accounts", "refresh", "alice")
+        #expect(refresh.exitCode == 1)
+        #expect(refresh.errors.contains("martlet accounts adopt alice"), "\(refresh.errors)")
+        #expect(!refresh.errors.contains("realm="), "\(refresh.errors)")
+        #expect(try await gateway.martlet("accounts", "show", "alice").output.contains("bound_elsewhere"))
+        #expect(try await mock.stats().token_requests.ok == 1)
+
+        // Until an operator says that they belong there
+        #expect(try await gateway.martlet("accounts", "adopt", "alice").exitCode == 0)
+        #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
+        #expect(try await mock.stats().token_requests.ok == 2)
+    }
 }

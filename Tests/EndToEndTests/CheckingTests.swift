@@ -135,8 +135,9 @@ import Testing
 
     @Test(arguments: [
         ("brief\n", 0o600, ":1: an admin token has at least 16 characters"),
-        ("two words of a line\n", 0o600, ":1: the line is no admin token"), ("", 0o600, " holds no admin token"),
-        ("long-enough-to-be-a-token\n", 0o644, " can be read or written by others (mode 0644)"),
+        ("two words of a line\n", 0o600, ":1: the line is neither a token nor a name, a role and a token, "),
+        ("", 0o600, " holds no admin token"),
+        ("long-enough-to-be-a-token\n", 0o644, " can be read or written by others (mode 0644, "),
     ])
     func `an admin token file that serve refuses is a fault, and left as it is`(
         text: String,

@@ -62,9 +62,7 @@ import Testing
         // Then its limits come to allow none, and its memory to be root's
         try await eventually("the program to forbid a core") {
             try #require(program.isRunning, "it ended: \(program.complaints)")
-            let limits = try String(contentsOfFile: "/proc/\(id)/limits", encoding: .utf8)
-            let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
-            return core?.split(separator: " ").count { $0 == "0" } == 2
+            return try self.allowsNoCore(id)
         }
         try await eventually("its memory to be root's") { try self.owner(of: "/proc/\(id)/mem") == 0 }
 
@@ -72,6 +70,54 @@ import Testing
         program.signal(SIGKILL)
         _ = try await program.ended()
         close(pipe)
+    }
+
+    @Test(arguments: [
+        ["accounts", "list"], ["status"], ["kill", "--all", "--reason", "a test"], ["audit"], ["replicas", "list"],
+    ])
+    func `a command that holds the admin token writes no core`(command: [String]) async throws {
+        // Given a gateway that takes connections and says nothing, so that the command waits
+        let directory = try TemporaryDirectory()
+        let silent = try SilentListener()
+        let options = ["--admin", "http://127.0.0.1:\(silent.port)", "--admin-token-file", "admin.token"]
+        try directory.write(Array("admin-token-of-this-test\n".utf8), to: "admin.token")
+        try directory.setMode(0o600, of: "admin.token")
+        let program = try Program("martlet", command + options, in: directory)
+
+        // When it has connected, with the token in its hands
+        try await eventually("the command to connect") {
+            try #require(program.isRunning, "it ended: \(program.complaints)")
+            return silent.hasConnection
+        }
+
+        // Then its limits allow no core
+        #expect(try self.allowsNoCore(program.id))
+        program.signal(SIGKILL)
+        _ = try await program.ended()
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test func `a command that makes a key writes no core`() async throws {
+        // Given one whose output nobody takes
+        let directory = try TemporaryDirectory()
+        let pipe = try StuckPipe("output", in: directory)
+        let command = "exec \(Program.path(of: "martlet")) callers new reports >\(pipe.path)"
+        let program = try Program("/bin/sh", ["-c", command], in: directory)
+
+        // Then its limits come to allow no core, while it holds the key
+        try await eventually("the program to forbid a core") {
+            try #require(program.isRunning, "it ended: \(program.complaints)")
+            return try self.allowsNoCore(program.id)
+        }
+        program.signal(SIGKILL)
+        _ = try await program.ended()
+        withExtendedLifetime(pipe) {}
+    }
+
+    private func allowsNoCore(_ id: Int32) throws -> Bool {
+        let limits = try String(contentsOfFile: "/proc/\(id)/limits", encoding: .utf8)
+        let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+        return core?.split(separator: " ").count { $0 == "0" } == 2
     }
 
     private func owner(of path: String) throws -> Int? {

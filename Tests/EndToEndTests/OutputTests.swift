@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import TestKit
 import Testing
 
@@ -69,5 +71,48 @@ import Testing
         #expect(outcome.exitCode == 1)
         #expect(outcome.errors.contains("what the command printed is lost"), "\(outcome.errors)")
         withExtendedLifetime((mock, gateway)) {}
+    }
+
+    @Test func `a token that stays on this machine is not said to travel in the clear`() async throws {
+        // Given a configuration whose admin API is on every address, as a container's is to be reached from its host
+        let directory = try TemporaryDirectory()
+        try directory.write(
+            Array("admin: { address: 0.0.0.0:1, allow_cleartext: true, token_file: admin.token }\nstate_dir: .\n".utf8),
+            to: "martlet.yaml"
+        )
+        try directory.write(Array("a-token-of-an-operator\n".utf8), to: "admin.token")
+        try directory.setMode(0o600, of: "admin.token")
+
+        // When a command goes by it
+        let outcome = try await Program.run("martlet", ["status", "--config", "martlet.yaml"], in: directory)
+
+        // Then it asks by loopback, and warns of nothing
+        #expect(outcome.exitCode == 69)
+        #expect(outcome.errors.contains("http://127.0.0.1:1"), "\(outcome.errors)")
+        #expect(!outcome.errors.contains("in the clear"), "\(outcome.errors)")
+    }
+
+    @Test(arguments: 1...3)
+    func `where output and log are one stream, a line of the log is its first`(_: Int) async throws {
+        // Given a gateway with nothing to warn of
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        try Gateway.configure(mock.address, in: directory, more: "limits: { connections: 100 }")
+        let text = try String(contentsOfFile: directory.path(of: "martlet.yaml"), encoding: .utf8)
+        try directory.write(Array(text.replacing("level: trace", with: "level: info").utf8), to: "martlet.yaml")
+
+        // When it starts as in a container, whose log shows both
+        let program = try Program(
+            "/bin/sh",
+            ["-c", "exec \"$0\" serve --config martlet.yaml 2>&1", Program.path(of: "martlet")],
+            in: directory
+        )
+        try await eventually("it to say that it serves") { program.written.contains("\nmartlet serves callers: ") }
+        program.signal(SIGTERM)
+        let outcome = try await program.ended()
+
+        // Then what reads that line by line begins with JSON
+        #expect(outcome.output.hasPrefix("{"), "\(outcome.output)")
+        withExtendedLifetime(mock) {}
     }
 }

@@ -23,7 +23,7 @@ import TokenStorage
             stamp: Epoch(stamp),
             binding: AccountRecord.Binding(
                 provider: ProviderID("acme"),
-                tokenEndpointOrigin: "https://login.example",
+                issuer: .tokenEndpoint("https://login.example/token"),
                 clientID: "my-app"
             )
         )

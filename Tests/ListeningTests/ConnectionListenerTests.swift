@@ -132,7 +132,8 @@ internal import Testing
         (EADDRNOTAVAIL, .unavailable, "this machine has no such address"),
         (EACCES, .notAllowed, "this user may not listen there, as with ports below 1024"),
         (EPERM, .notAllowed, "this user may not listen there, as with ports below 1024"),
-        (EROFS, .system(EROFS), "error 30 of the system"),
+        (EROFS, .system(EROFS), "the system says: Read-only file system (30)"),
+        (EMFILE, .system(EMFILE), "the system says: Too many open files (24)"),
     ])
     func `what the system says has a name and a reason`(code: CInt, fault: ListenFault, reason: String) {
         #expect(ListenFault(errno: code) == fault)

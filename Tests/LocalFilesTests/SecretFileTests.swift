@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import LocalFiles
 import TestKit
 import Testing
@@ -19,6 +20,15 @@ import TokenModel
         (FileOwnership(owner: 0, mode: 0o444), 1000, .denied, false),
         (FileOwnership(owner: 0, mode: 0o644), 1000, .denied, false),
         (FileOwnership(owner: 0, mode: 0o444), 0, .readOnlyFilesystem, false),
+        // Mounted by another user: nobody but that user may be able to change it.
+        (FileOwnership(owner: 1000, mode: 0o644), 10_001, .denied, false),
+        (FileOwnership(owner: 1000, mode: 0o644), 10_001, .readOnlyFilesystem, false),
+        (FileOwnership(owner: 1000, mode: 0o644), 0, .readOnlyFilesystem, false),
+        (FileOwnership(owner: 1000, mode: 0o440), 10_001, .denied, false),
+        (FileOwnership(owner: 1000, mode: 0o664), 10_001, .denied, true),
+        (FileOwnership(owner: 1000, mode: 0o646), 10_001, .readOnlyFilesystem, true),
+        (FileOwnership(owner: 1000, mode: 0o600), 10_001, .allowed, true),
+        (FileOwnership(owner: 1000, mode: 0o600), 0, .allowed, true),
     ])
     func `a secret that others can read is refused where this user could have kept it better`(
         file: FileOwnership,
@@ -27,6 +37,52 @@ import TokenModel
         isExposed: Bool
     ) {
         #expect(file.isExposed(to: user, access: access) == isExposed)
+    }
+
+    @Test(arguments: [WriteAccess.allowed, .denied, .readOnlyFilesystem])
+    func `what Martlet makes by itself is not taken from another user, but from root`(access: WriteAccess) {
+        let foreign = FileOwnership(owner: 1000, mode: 0o600)
+        #expect(foreign.isExposed(to: 10_001, access: access, mayBelongToOthers: false))
+        #expect(foreign.isExposed(to: 0, access: access, mayBelongToOthers: false))
+        #expect(!foreign.isExposed(to: 1000, access: access, mayBelongToOthers: false))
+        let root = FileOwnership(owner: 0, mode: 0o600)
+        #expect(!root.isExposed(to: 10_001, access: access, mayBelongToOthers: false))
+    }
+
+    @Test func `a file is outside of a directory where neither its path nor a link leads into it`() throws {
+        try inTemporaryDirectory { directory in
+            let state = directory + "/state"
+            try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
+            try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: state)
+            #expect(!SecretFile.isOutside(state + "/admin.token", of: state))
+            #expect(!SecretFile.isOutside(state + "/below/admin.token", of: state + "/"))
+            #expect(!SecretFile.isOutside(directory + "/link/admin.token", of: state))
+            #expect(!SecretFile.isOutside(state + "/admin.token", of: directory + "/link"))
+            #expect(SecretFile.isOutside(directory + "/admin.token", of: state))
+            #expect(SecretFile.isOutside(state + "-other/admin.token", of: state))
+            #expect(SecretFile.isOutside("/run/secrets/admin.token", of: directory + "/none"))
+        }
+    }
+
+    @Test(
+        .enabled("needs root, to give a file away") { geteuid() == 0 },
+        arguments: [
+            (0o644, true, "belongs to user 1000, and this process can write it too (mode 0644, owner 1000"),
+            (0o664, true, "belongs to another user, and more than that one can write it (mode 0664, owner 1000"),
+            (0o600, false, "belongs to another user, and Martlet makes it by itself (mode 0600, owner 1000"),
+        ]
+    )
+    func `a refused file of another user's is told why`(mode: Int, mayBelongToOthers: Bool, reason: String) throws {
+        try inTemporaryDirectory { directory in
+            let path = try write("canary", to: directory + "/secret", mode: mode)
+            let given = unsafe chown(path, 1000, 1000)
+            try #require(given == 0)
+            let error = #expect(throws: FileError(.exposed, "")) {
+                try SecretFile.contents(of: path, mayBelongToOthers: mayBelongToOthers)
+            }
+            #expect(error?.message.hasPrefix(reason) == true)
+            #expect(error?.message.contains("go-w") == (mode == 0o664))
+        }
     }
 
     @Test(arguments: [
@@ -50,7 +106,8 @@ import TokenModel
                 #expect(error.code == .exposed)
                 #expect(
                     error.message
-                        == "can be read or written by others (mode 0\(String(mode, radix: 8))); run chmod 600 on it"
+                        == "can be read or written by others (mode 0\(String(mode, radix: 8)), owner \(geteuid()), "
+                        + "and this process is user \(geteuid())); run chmod 600 on it"
                 )
             }
         }
@@ -82,6 +139,23 @@ import TokenModel
             try SecretFile.checkMode(of: closed)
             try SecretFile.checkMode(of: directory + "/none")
             try SecretFile.checkMode(of: "/dev/null")
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0))
+    func `another user's file is named as one, with its owner, its mode and who asks`() throws {
+        try inTemporaryDirectory { directory in
+            let path = try write("canary", to: directory + "/secret", mode: 0o644)
+            #expect(SecretFile.concern(about: path) == nil)
+            #expect(SecretFile.concern(about: directory + "/none") == nil)
+            let given = unsafe chown(path, 1000, 1000)
+            #expect(given == 0)
+            let found = "(mode 0644, owner 1000, and this process is user 0)"
+            #expect(SecretFile.concern(about: path)?.contains(found) == true)
+            // Root could write it.
+            let error = #expect(throws: FileError(.exposed, "")) { try SecretFile.read(path) }
+            #expect(error?.message.contains(found) == true)
+            #expect(error?.message.contains("--user 1000") == true)
         }
     }
 

@@ -8,23 +8,37 @@ internal import martlet
         tokenFile: String? = nil,
         configuration: String? = nil,
         needsToken: Bool = true,
+        prefersPort: Bool = false,
         environment: [String: String] = ["HOME": "/home/u"],
         files: [String: String] = [:],
-        configured: [String: AdminSurroundings.Configured] = [:]
+        configured: [String: AdminSurroundings.Configured] = [:],
+        sockets: [String: AdminSurroundings.Socket] = [:]
     ) throws(CommandFailure) -> AdminAccess {
         try AdminAccess(
             address: address,
             tokenFile: tokenFile,
             configuration: configuration,
             needsToken: needsToken,
+            prefersPort: prefersPort,
             surroundings: AdminSurroundings(
                 environment: environment,
                 exists: { configured[$0] != nil || files[$0] != nil },
-                configuration: { path throws(CommandFailure) in
+                configuration: { path, isFound throws(CommandFailure) in
                     guard let configured = configured[path] else {
                         throw CommandFailure(.badConfiguration, "no \(path)")
                     }
-                    return configured
+                    return AdminSurroundings.Configured(
+                        address: configured.address,
+                        isLoopback: configured.isLoopback,
+                        isEncrypted: configured.isEncrypted,
+                        tokenFile: configured.tokenFile,
+                        socket: configured.socket,
+                        isFound: isFound
+                    )
+                },
+                socket: { link, isFound throws(CommandFailure) in
+                    if isFound, link.hasPrefix("/foreign/") { throw CommandFailure(.notAllowed, "foreign") }
+                    return sockets[link]
                 },
                 text: { path throws(CommandFailure) in
                     guard let text = files[path] else { throw CommandFailure(.notAllowed, "no \(path)") }
@@ -102,6 +116,17 @@ internal import martlet
         #expect(!closed.isOpened(by: Secret("one")))
     }
 
+    @Test(arguments: [
+        ("kim killer one\nolga operator two\nthree\n", "two"), ("kim killer one\nthree\n", "three"),
+        ("vera viewer one\nkim killer two\n", "one"),
+    ])
+    func `of several tokens the first operator's is sent, or else the first`(text: String, token: String) throws {
+        let access = try Self.access(address: "http://h", tokenFile: "t", files: ["t": text])
+        #expect(try access.authorization() == "Bearer \(token)")
+        let variable = try Self.access(address: "http://h", environment: ["MARTLET_ADMIN_TOKEN": text])
+        #expect(try variable.authorization() == "Bearer \(token)")
+    }
+
     @Test func `where no token is needed none is looked for`() throws {
         let access = try Self.access(address: "http://127.0.0.1:9081", needsToken: false, environment: [:])
         #expect(access.tokenOrigin == nil)
@@ -112,7 +137,8 @@ internal import martlet
     @Test(arguments: [
         ("http://127.0.0.1:1", false), ("http://127.9.9.9", false), ("http://localhost:1", false),
         ("http://[::1]:1", false), ("https://gateway.example", false), ("http://gateway.example", true),
-        ("http://10.0.0.1:8081", true), ("http://[2001:db8::1]", true),
+        ("http://10.0.0.1:8081", true), ("http://[2001:db8::1]", true), ("http://127.evil.example", true),
+        ("http://127.0.0.1.evil.example:8081", true), ("http://localhost.evil.example", true),
     ])
     func `a token that leaves the machine in the clear is noticed`(address: String, isShown: Bool) throws {
         let access = try Self.access(address: address, tokenFile: "t", files: ["t": "one"])
@@ -155,5 +181,141 @@ internal import martlet
         #expect(named?.message == "no t")
         let nowhere = #expect(throws: CommandFailure.self) { try Self.access(environment: [:]) }
         #expect(nowhere?.status == .notAllowed)
+    }
+
+    // MARK: - A file that nobody has named
+
+    @Test func `a configuration found by chance leads to this machine only`() throws {
+        let elsewhere = AdminSurroundings.Configured(address: "10.0.0.1:8081", isLoopback: false, tokenFile: "/var/t")
+        // Given a directory whose martlet.yaml names another machine
+        let failure = #expect(throws: CommandFailure.self) {
+            try Self.access(files: ["/var/t": "canary"], configured: ["martlet.yaml": elsewhere])
+        }
+        // Then nothing is sent there
+        #expect(failure?.status == .badConfiguration)
+        #expect(failure?.message.contains("10.0.0.1:8081, on another machine, and nobody has named that file") == true)
+        #expect(failure?.message.contains("canary") == false)
+        // And who names the file means it
+        for environment in [["HOME": "/home/u"], ["MARTLET_CONFIG": "martlet.yaml"]] {
+            let named = try Self.access(
+                configuration: environment["MARTLET_CONFIG"] == nil ? "martlet.yaml" : nil,
+                environment: environment,
+                files: ["/var/t": "one"],
+                configured: ["martlet.yaml": elsewhere]
+            )
+            #expect(named.address == "http://10.0.0.1:8081")
+        }
+    }
+
+    @Test func `a configuration found by chance does not lead to a socket in a directory of others`() throws {
+        let foreign = AdminSurroundings.Configured(
+            address: "127.0.0.1:8081",
+            tokenFile: "/var/t",
+            socket: "/foreign/admin.sock"
+        )
+        let sockets = ["/foreign/admin.sock": AdminSurroundings.Socket(path: "/foreign/s", owners: [7])]
+        #expect(throws: CommandFailure(.notAllowed, "foreign")) {
+            try Self.access(files: ["/var/t": "one"], configured: ["martlet.yaml": foreign], sockets: sockets)
+        }
+        let named = try Self.access(configuration: "f", configured: ["f": foreign], sockets: sockets)
+        #expect(named.address == "unix:/foreign/s")
+    }
+
+    // MARK: - The gateway's socket
+
+    private static let here = AdminSurroundings.Configured(
+        address: "127.0.0.1:8081",
+        isEncrypted: true,
+        tokenFile: "/s/t",
+        socket: "/s/admin.sock"
+    )
+    private static let socket = AdminSurroundings.Socket(path: "/s/admin.sock.abcdef", owners: [7])
+
+    @Test func `the socket goes before the port, and needs no token`() throws {
+        let access = try Self.access(
+            configuration: "f",
+            files: ["/s/t": "canary"],
+            configured: ["f": Self.here],
+            sockets: ["/s/admin.sock": Self.socket]
+        )
+        #expect(access.address == "unix:/s/admin.sock.abcdef")
+        #expect(access.socket == Self.socket)
+        #expect(try access.authorization() == nil)
+        #expect(access.tokenOrigin == nil)
+        // What opens the gateway is known all the same, so that it is not imported as an account's.
+        #expect(access.isOpened(by: Secret("canary")))
+    }
+
+    @Test func `a token that somebody names is sent to the socket too`() throws {
+        let file = try Self.access(
+            tokenFile: "t",
+            configuration: "f",
+            files: ["t": "one"],
+            configured: ["f": Self.here],
+            sockets: ["/s/admin.sock": Self.socket]
+        )
+        #expect(file.socket == Self.socket)
+        #expect(try file.authorization() == "Bearer one")
+        let variable = try Self.access(
+            configuration: "f",
+            environment: ["MARTLET_ADMIN_TOKEN": "two"],
+            configured: ["f": Self.here],
+            sockets: ["/s/admin.sock": Self.socket]
+        )
+        #expect(try variable.authorization() == "Bearer two")
+    }
+
+    @Test func `an address on the command line goes before the socket`() throws {
+        let access = try Self.access(
+            address: "http://127.0.0.1:1",
+            configuration: "f",
+            files: ["/s/t": "one"],
+            configured: ["f": Self.here],
+            sockets: ["/s/admin.sock": Self.socket]
+        )
+        #expect(access.socket == nil)
+        #expect(access.address == "http://127.0.0.1:1")
+        #expect(try access.authorization() == "Bearer one")
+    }
+
+    @Test func `without a socket the port counts, with TLS where the configuration says so`() throws {
+        let access = try Self.access(configuration: "f", files: ["/s/t": "one"], configured: ["f": Self.here])
+        #expect(access.address == "https://127.0.0.1:8081")
+        #expect(try access.authorization() == "Bearer one")
+    }
+
+    @Test func `health is asked of the port, since the socket may be another process's, and else of the socket`() throws
+    {
+        // Given a gateway with both
+        let sockets = ["/s/admin.sock": Self.socket]
+        func access(_ configured: AdminSurroundings.Configured) throws -> AdminAccess {
+            try Self.access(
+                configuration: "f",
+                needsToken: false,
+                prefersPort: true,
+                configured: ["f": configured],
+                sockets: sockets
+            )
+        }
+        typealias Configured = AdminSurroundings.Configured
+        let (token, socket) = ("/s/t", "/s/admin.sock")
+
+        // Then it is the port that says how this one is
+        let plain = try access(Configured(address: "127.0.0.1:8081", tokenFile: token, socket: socket))
+        #expect(plain.socket == nil && plain.address == "http://127.0.0.1:8081")
+        // But where the port is not known, or has to prove who it is
+        for configured in [
+            Configured(address: "127.0.0.1:0", tokenFile: token, socket: socket),
+            Configured(address: "127.0.0.1:8081", isEncrypted: true, tokenFile: token, socket: socket),
+        ] {
+            #expect(try access(configured).socket == Self.socket)
+        }
+    }
+
+    @Test func `without a configuration the default state directory has the socket`() throws {
+        let access = try Self.access(sockets: ["/home/u/.local/state/martlet/admin.sock": Self.socket])
+        #expect(access.socket == Self.socket)
+        let nowhere = try Self.access(address: nil, needsToken: false, environment: [:])
+        #expect(nowhere.address == "http://127.0.0.1:8081")
     }
 }

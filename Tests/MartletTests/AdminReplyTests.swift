@@ -21,7 +21,7 @@ internal import martlet
         let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
         let file = reply.failure(of: "do it", tokenFrom: "/var/admin.token")
         let ofFile =
-            "; the token sent is the first line of the file /var/admin.token: is that the file of this gateway, which reads a "
+            "; the token sent is the first operator's of the file /var/admin.token: is that the file of this gateway, which reads a "
             + "changed one at SIGHUP? name another with --admin-token-file"
         #expect(file?.message == "can't do it: because\(isNamed ? ofFile : "")")
         let variable = reply.failure(of: "do it", tokenFrom: AdminAccess.tokenVariable)

@@ -41,6 +41,20 @@ internal import martlet
         )
     }
 
+    @Test func `an administrator with a name stands there by it`() {
+        let entry = AuditEntry(
+            .reload,
+            by: .admin("kim", at: "127.0.0.1:5"),
+            in: "a",
+            boot: nil,
+            of: nil,
+            reason: nil,
+            at: WallTime(millisecondsSince1970: 0)
+        )
+        let lines = AuditText.table([.record(AuditRecord(entry, number: 1, behind: .none))])
+        #expect(lines.last?.contains("  kim 127.0.0.1:5 at a  ") == true)
+    }
+
     @Test func `what the admin API shows is read as it was`() throws {
         let first = Self.record(1)
         let members = String(decoding: first.canonical, as: UTF8.self).dropFirst()

@@ -5,7 +5,7 @@ extension Property {
     /// The same content comes out however a chunked body arrives, the one that any other reader takes, with the same end;
     /// and what the encoder writes is read as what it was given.
     package static let chunks = Property("Chunks") { input in
-        let readings = arrivals(of: input).map { BodyReading($0) }
+        let readings = try arrivals(of: input).map { try BodyReading($0) }
         for reading in readings {
             try require(reading == readings[0], "another reading when cut otherwise: \(reading), \(readings[0])")
         }
@@ -17,12 +17,15 @@ extension Property {
             try require(reading.content == plain.content, "another content than any other reader takes")
             try require(reading.rest == Array(plain.rest), "another end than for any other reader")
             try require(plain.extensionBytes <= 1 << 10, "chunk extensions above the limit")
+            try require(plain.hasPlainExtensions, "a malformed chunk extension was taken")
             for trailer in reading.trailers {
                 try trailer.checkSyntax()
             }
             try Self.checkEncoding(of: reading.content, trailers: reading.rawTrailers)
         case .unfinished:
             try require(plain == nil, "a whole body is waited for")
+        case .refused(.chunkExtension):
+            try require(plain?.hasPlainExtensions != true, "a well-formed chunk extension was refused")
         case .refused: break
         }
         // Any bytes at all are content.
@@ -46,14 +49,14 @@ extension Property {
                 .lastChunk(trailers, allocator: allocator)
             wire += Array(last.readableBytesView)
             // What follows a body is not part of it.
-            let reading = BodyReading([(wire + Array("GET ".utf8))[...]])
+            let reading = try BodyReading([(wire + Array("GET ".utf8))[...]])
             try require(
                 reading.end == .clean && reading.content == content && reading.rest == Array("GET ".utf8),
                 "what was encoded is read otherwise"
             )
             for trailer in reading.trailers {
                 try require(
-                    !trailer.mustStayHere && !trailer.isCalled("x-key") && !trailer.name.contains(0x5F),
+                    !trailer.mustStayHere && !trailer.isLookalike && trailer.hyphenated != "x-key",
                     "the trailer \(trailer.name.text) would go on"
                 )
             }
@@ -65,7 +68,7 @@ extension Property {
 private struct BodyReading: Equatable {
     enum End: Equatable {
         case clean, unfinished
-        case refused(WireError.Code)
+        case refused(WireRule)
     }
 
     var content: [UInt8] = []
@@ -75,7 +78,7 @@ private struct BodyReading: Equatable {
     /// Nothing is said of it where the body was refused.
     var rest: [UInt8] = []
 
-    init(_ pieces: [ArraySlice<UInt8>]) {
+    init(_ pieces: [ArraySlice<UInt8>]) throws {
         var decoder = BodyDecoder(.chunked)
         var buffer = ByteBuffer()
         for piece in pieces {
@@ -83,7 +86,8 @@ private struct BodyReading: Equatable {
             do throws(WireError) {
                 try self.take(&decoder, &buffer)
             } catch {
-                self.end = .refused(error.code)
+                guard let rule = error.rule else { throw Violation("a body was refused by a rule without a name") }
+                self.end = .refused(rule)
                 return
             }
         }

@@ -112,7 +112,7 @@ extension RequestHead {
         }
         for field in self.named {
             try field.checkSyntax()
-            try require(!field.name.contains(0x5F), "an underscore in a name")
+            try require(!field.isLookalike, "\(field.name.text) may be read as another field")
         }
         let line = Array(self.bytes.readableBytesView.prefix { $0 != 0x0D })
         let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
@@ -157,12 +157,32 @@ extension NamedValue {
     private static let staying: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
         "upgrade", "http2-settings", "proxy-authorization", "proxy-authenticate", "authorization", "expect",
-        "forwarded", "x-real-ip",
+        "forwarded", "x-real-ip", "x-original-url", "x-rewrite-url",
+    ]
+    private static let decisive: Set<String> = [
+        "x-http-method-override", "x-http-method", "x-method-override", "origin", "sec-fetch-site", "cookie", "via",
     ]
 
     /// It belongs to the caller's connection or tells of the caller, or it is written anew.
-    var mustStayHere: Bool {
-        let name = self.name.lowercased.text
-        return Self.staying.contains(name) || name.hasPrefix("martlet-") || name.hasPrefix("x-forwarded-")
+    var mustStayHere: Bool { Self.mustStayHere(self.name.lowercased.text) }
+
+    private static func mustStayHere(_ name: String) -> Bool {
+        Self.staying.contains(name) || name.hasPrefix("martlet-") || name.hasPrefix("x-forwarded-")
     }
+
+    /// Read with `-` for each `_`, it is one that must stay here or that the gateway decides by.
+    var isLookalike: Bool {
+        guard self.name.contains(0x5F) else { return false }
+        let read = self.hyphenated
+        return Self.mustStayHere(read) || Self.decisive.contains(read)
+    }
+
+    /// It tells of the caller.
+    var isForwarding: Bool {
+        let name = self.name.lowercased.text
+        return name == "forwarded" || name == "x-real-ip" || name.hasPrefix("x-forwarded-")
+    }
+
+    /// Its name in lower case, with `-` for each `_`.
+    var hyphenated: String { self.name.lowercased.text.replacing("_", with: "-") }
 }

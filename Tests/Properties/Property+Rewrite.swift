@@ -23,9 +23,22 @@ extension Property {
         guard case .taken(let request, _) = RequestReading([input[...]]) else { return }
         let own = request.named
         for name in ["Authorization", "X-Api-Key", "Cookie"] {
-            let upstream = UpstreamRequest(path: "/v2/", host: "api.example:444", via: true, injectedName: name)
+            let passesCookies = name == "X-Api-Key"
+            let upstream = UpstreamRequest(
+                path: "/v2/",
+                host: "api.example:444",
+                via: true,
+                injectedName: name,
+                passesCookies: passesCookies,
+                appendsForwarded: passesCookies
+            )
+            // Such a one is refused.
+            let isMistakable = own.contains { $0.name.contains(0x5F) && $0.hyphenated == name.lowercased() }
+            try require(upstream.isMistakable(request) == isMistakable, "a field may be read as \(name)")
+            guard !isMistakable else { continue }
             for framing in [request.body, .none, .length(12), .chunked] {
-                var head = upstream.head(for: request, replacing: 0, framing: framing, spare: 64)
+                let hop = ForwardingHop(address: "192.0.2.7", isEncrypted: true)
+                var head = upstream.head(for: request, replacing: 0, framing: framing, hop: hop, spare: 64)
                 head.writeString("\(name): Bearer t0ken\r\n\r\n")
                 guard
                     case .taken(let read, let rest) = RequestReading(
@@ -41,11 +54,15 @@ extension Property {
                 let injected = fields.filter { $0.isCalled(name.lowercased()) }
                 try require(injected.map(\.value.text) == ["Bearer t0ken"], "\(injected.count) fields called \(name)")
                 try require(fields.filter { $0.isCalled("host") }.map(\.value.text) == ["api.example:444"], "the host")
-                let passing = own.filter { !$0.isStripped && !$0.isCalled(name.lowercased()) }
+                let passing = own.filter { field in
+                    !field.isStripped && !field.isCalled(name.lowercased())
+                        && (passesCookies || !field.isCalled("cookie"))
+                }
                 let arriving = fields.filter { field in
                     !["host", "content-length", "transfer-encoding", "connection", "upgrade", name.lowercased()]
-                        .contains { field.isCalled($0) }
+                        .contains { field.isCalled($0) } && !field.isForwarding
                 }
+                try Self.checkForwarding(fields.filter(\.isForwarding), isAppended: passesCookies)
                 try require(
                     arriving.map(\.name) == passing.map(\.name) + [Array("Via".utf8)]
                         && arriving.map(\.value) == passing.map(\.value) + [Array("1.1 martlet".utf8)],
@@ -54,6 +71,21 @@ extension Property {
                 try Self.checkConnection(fields, upgrades: request.asksForWebSocket, else: [])
             }
         }
+    }
+
+    /// Where it tells of the caller, one line of each kind ends with what is known of that.
+    private static func checkForwarding(_ fields: [NamedValue], isAppended: Bool) throws {
+        guard isAppended else { return try require(fields.isEmpty, "what tells of the caller goes on") }
+        for (name, last) in [("x-forwarded-for", "192.0.2.7"), ("x-forwarded-proto", "https")] {
+            let lists = fields.filter { $0.isCalled(name) }.map(\.value.text)
+            try require(lists.count == 1 && lists.allSatisfy { $0.hasSuffix(last) }, "\(name) is \(lists)")
+        }
+        let lists = fields.filter { $0.isCalled("forwarded") }.map(\.value.text)
+        try require(lists.count == 1 && lists.allSatisfy { $0.hasSuffix(";proto=https") }, "Forwarded is \(lists)")
+        // An even number of quotes that are not escaped: none is open at the end.
+        let quotes = lists.joined().replacing(/"(?:[^"\\]|\\.)*"/, with: "")
+        try require(!quotes.contains("\""), "Forwarded leaves a quote open: \(lists)")
+        try require(fields.allSatisfy { !$0.isCalled("x-real-ip") }, "X-Real-IP goes on")
     }
 
     /// What is of one connection is said anew: that it goes over to WebSocket where the other side said so, else `options`.
@@ -95,14 +127,20 @@ extension Property {
     }
 
     private static func compare(_ answer: ResponseHead, _ read: ResponseHead, isMapped: Bool) throws {
-        let own = answer.fields.map { NamedValue($0, in: answer.bytes) }.filter { !$0.isStripped }
+        let dropped =
+            ["set-cookie", "alt-svc", "strict-transport-security", "public-key-pins"]
+            + ["public-key-pins-report-only"]
+        let own = answer.fields.map { NamedValue($0, in: answer.bytes) }.filter { field in
+            !field.isStripped && !dropped.contains { field.isCalled($0) }
+        }
         let arriving = read.fields.map { NamedValue($0, in: read.bytes) }.filter { field in
             !["content-length", "transfer-encoding", "connection", "upgrade"].contains { field.isCalled($0) }
         }
         try require(own.map(\.name) == arriving.map(\.name), "other fields go back")
         for (before, after) in zip(own, arriving) {
             try after.checkSyntax()
-            let isTarget = ["location", "content-location", "link"].contains { before.isCalled($0) }
+            let isTarget = ["location", "content-location", "operation-location", "link", "refresh"]
+                .contains { before.isCalled($0) }
             guard before.value != after.value else { continue }
             try require(isMapped && isTarget, "\(before.name.text) is changed")
             try require(after.value.text.contains("/acme/"), "\(before.name.text) is mapped to somewhere else")

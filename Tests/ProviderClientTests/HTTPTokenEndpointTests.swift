@@ -64,11 +64,16 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `tokens are bound to the origin of the token endpoint and the client`() async throws {
-            try await withEndpoint(at: "https://login.acme.example") { endpoint in
+        @Test func `tokens are bound to the token endpoint, which has two ways to be written, and the client`()
+            async throws
+        {
+            try await withEndpoint(at: "https://LOGIN.acme.example") { endpoint in
                 #expect(
                     endpoint.binding
-                        == EndpointBinding(tokenEndpointOrigin: "https://login.acme.example:443", clientID: "my-app")
+                        == EndpointBinding(
+                            issuer: .tokenEndpoint("https://login.acme.example:443/token"),
+                            clientID: "my-app"
+                        )
                 )
             }
         }

@@ -1,13 +1,20 @@
+import LocalFiles
 import Settings
 import TestKit
 import Testing
+import TokenModel
 
 /// What a command that speaks with a running gateway reads of its configuration.
 @Suite struct AdminReadingTests {
     private func read(_ text: String, variables: [String: String] = ["HOME": "/h"]) throws -> AdminSettings {
         try SettingsReader(
             file: "martlet.yaml",
-            surroundings: Surroundings(configurationDirectory: "/etc/martlet", variables: variables)
+            surroundings: Surroundings(
+                configurationDirectory: "/etc/martlet",
+                variables: variables,
+                readSecret: { _ throws(FileError) in Secret([] as [UInt8]) },
+                checkReadable: { _ throws(FileError) in }
+            )
         ).readAdmin(text)
     }
 
@@ -35,6 +42,16 @@ import Testing
         let standard = try self.read(Self.wrong)
         #expect(standard.address.description == "127.0.0.1:8081")
         #expect(standard.tokenFile == "/h/.local/state/martlet/admin.token")
+        #expect(standard.socket == "/h/.local/state/martlet/admin.sock")
+    }
+
+    @Test(arguments: [
+        ("0.0.0.0:9081", "127.0.0.1:9081"), ("[::]:9081", "[::1]:9081"), ("[0:0::0]:9081", "[::1]:9081"),
+        ("10.0.0.1:9081", "10.0.0.1:9081"), ("127.0.0.2:9081", "127.0.0.2:9081"), ("[::1]:9081", "[::1]:9081"),
+    ])
+    func `what listens everywhere is reached by loopback from here`(address: String, fromHere: String) throws {
+        let admin = try self.read("admin: { address: '\(address)', allow_cleartext: true }")
+        #expect(admin.address.fromHere.description == fromHere)
     }
 
     @Test(arguments: [
@@ -46,11 +63,27 @@ import Testing
         ("amdin: { address: 127.0.0.1:1 }", ["1:1: amdin: unknown key, did you mean \"admin\"?"]),
         ("statedir: /s", ["1:1: statedir: unknown key, did you mean \"state_dir\"?"]),
         ("admin: { address: 10.0.0.1:1 }", ["1:19: admin.address: must be a loopback address"]),
+        ("admin: { tls: { certificate: c.pem } }", ["1:10: admin.tls: key is missing"]),
+        (
+            "admin: { tls: { certificate: c.pem, key: k.pem, client_ca: x } }",
+            ["1:49: admin.tls.client_ca: unknown key"]
+        ),
     ])
     func `what is wrong with it does, all at once`(text: String, expected: [String]) throws {
         let faults = try self.faults(text + "\n" + Self.wrong)
         #expect(faults.count == expected.count, "\(faults)")
         for (fault, start) in zip(faults, expected) { #expect(fault.hasPrefix("martlet.yaml:" + start)) }
+    }
+
+    @Test func `the socket is in the state directory unless it says otherwise`() throws {
+        #expect(try self.read("state_dir: /s\nadmin: { socket: a.sock }").socket == "/s/a.sock")
+        #expect(try self.read("state_dir: /s\nadmin: { socket: /run/a.sock }").socket == "/run/a.sock")
+    }
+
+    @Test func `with TLS operators may come from elsewhere`() throws {
+        let admin = try self.read("admin: { address: 10.0.0.1:1, tls: { certificate: c.pem, key: k.pem } }")
+        #expect(admin.address.description == "10.0.0.1:1")
+        #expect(admin.tls?.certificate == "/etc/martlet/c.pem")
     }
 
     @Test func `so does a directory that nothing names, and a file that is none`() throws {

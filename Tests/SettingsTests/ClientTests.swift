@@ -129,11 +129,83 @@ import TokenModel
         #expect(self.lines(file) == expected)
     }
 
+    @Test(arguments: [
+        ("file: k.pem", "my-app", true), ("file: copy.pem", "my-app", true), ("file: k.pem", "other", false),
+        ("file: p.pem", "my-app", false),
+    ])
+    func `two providers may not have one key for one client_id`(key: String, clientID: String, isFault: Bool) {
+        let text =
+            SampleFile().provider("client_id: my-app").provider(Self.key).text.replacing(
+                "accounts:",
+                with: """
+                      twin:
+                        token_endpoint: https://twin.example/token
+                        client_id: \(clientID)
+                        private_key: { \(key), algorithm: ES256 }
+                    accounts:
+                    """,
+                maxReplacements: 1
+            )
+        let secrets = ["/etc/martlet/k.pem": "one", "/etc/martlet/copy.pem": "one", "/etc/martlet/p.pem": "another"]
+        let found = faults(of: text, variables: Self.variables, secrets: secrets)
+        #expect(found.count == (isFault ? 1 : 0), "\(found)")
+        #expect(
+            found.allSatisfy { $0.contains("providers.twin: has the private key and the client_id of acme") },
+            "\(found)"
+        )
+    }
+
+    @Test(arguments: [
+        ("https://a.example/token", "https://a.example:443/revoke", "", false),
+        ("https://a.example/token", "https://b.example/revoke", "", true),
+        ("https://a.example/token", "https://a.example:8443/revoke", "", true),
+        ("https://a.example/token", "https://b.example/revoke", ", audience: https://a.example/", false),
+        (
+            "https://a.example/token", "https://b.example/revoke", ", audience: { revocation: https://b.example/ }",
+            false
+        ),
+    ])
+    func `a signing client's revocation endpoint is of the token endpoint's origin, or the audience is said`(
+        token: String,
+        revocation: String,
+        audience: String,
+        isFault: Bool
+    ) {
+        let file = SampleFile().provider(without: "issuer").provider("token_endpoint: \(token)")
+            .provider("revocation_endpoint: \(revocation)")
+            .provider("private_key: { file: k.pem, algorithm: ES256\(audience) }")
+        let found = self.lines(file)
+        #expect(found.count == (isFault ? 1 : 0), "\(found)")
+        #expect(
+            found.allSatisfy { $0.contains("revocation_endpoint: is at another origin than token_endpoint") },
+            "\(found)"
+        )
+    }
+
     @Test func `a secret beside a key that is used instead is worth a warning`() throws {
         let text = SampleFile().provider("client_auth: private_key_jwt").provider(Self.key)
             .provider("client_secret: { env: NEW }").text
         let read = try settings(of: text, variables: Self.variables, secrets: Self.secrets)
         #expect(read.warnings.map(\.message) == ["is never sent, because client_auth is private_key_jwt"])
+    }
+
+    @Test func `a secret that belongs to another user is taken, with a warning where the file names it`() throws {
+        let path = "/etc/martlet/foreign"
+        let read = try settings(
+            of: SampleFile().provider("client_secret: { file: foreign }").text,
+            secrets: [path: "canary"]
+        )
+        #expect(read.warnings.map(\.path) == ["providers.acme.client_secret.file"])
+        #expect(read.warnings.map(\.message) == ["\(path) belongs to another user"])
+    }
+
+    @Test(arguments: [
+        ("admin: { token_file: /mnt/foreign.token }", "admin.token_file"),
+        ("store: { sealing_key_file: /mnt/foreign.key }", "store.sealing_key_file"),
+    ])
+    func `so is a file of the gateway's own`(line: String, path: String) throws {
+        let read = try settings(of: SampleFile().adding(line).text)
+        #expect(read.warnings.map(\.path) == [path])
     }
 
     @Test func `accounts sign in, or present an assertion`() throws {

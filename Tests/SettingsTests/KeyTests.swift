@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("admin: { tls: {} }", "12:10: admin.tls"),
+        ("store: { previous: {} }", "12:10: store.previous"),
         ("store: { current: {} }", "12:10: store.current"),
     ])
     func `neither is a documented key`(line: String, place: String) {

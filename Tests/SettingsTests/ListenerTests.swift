@@ -165,7 +165,7 @@ import Testing
         (
             "admin: { address: 0.0.0.0:8081 }",
             "12:19: admin.address: must be a loopback address such as 127.0.0.1 or [::1]: "
-                + "another needs allow_cleartext: true"
+                + "another needs tls, or allow_cleartext: true"
         ),
     ])
     func `two listeners need two addresses, and admin one on loopback`(line: String, fault: String) {

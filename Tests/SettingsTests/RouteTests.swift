@@ -43,8 +43,8 @@ import Testing
         ("API.Local", "api.local"), ("10.0.0.1", "10.0.0.1"), ("'[0::1]'", "[::1]"), ("localhost", "localhost"),
     ])
     func `a host is compared without case`(written: String, host: String) throws {
-        let settings = try settings(of: SampleFile().route("match: { path: /, host: \(written) }").text)
-        #expect(settings.routes.first?.match.host == host)
+        let file = SampleFile().route("match: { path: /, host: \(written) }").adding(Self.callers)
+        #expect(try settings(of: file.text).routes.first?.match.host == host)
     }
 
     @Test(arguments: [
@@ -59,6 +59,29 @@ import Testing
     func `a host that no request could name is refused`(written: String, message: String) {
         let text = SampleFile().route("match: { path: /, host: \(written) }").text
         #expect(faults(of: text) == ["9:29: routes[0].match.host: \(message)"])
+    }
+
+    private static let callers = "callers: [{ name: reports, peer: { uid: 1001 } }]"
+
+    @Test(arguments: [
+        "", "listeners: [{ address: '[::1]:8080' }]",
+        "listeners: [{ address: unix:/run/m.sock }, { address: 127.0.0.1:8080 }]",
+    ])
+    func `without callers a host on a TCP listener is refused, since web pages could use it`(listeners: String) throws {
+        // Given a route that a name leads to
+        let file = SampleFile().route("match: { path: /, host: api.local }").adding(listeners)
+        // Then nobody is served there
+        let found = faults(of: file.text)
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("9:29: routes[0].match.host: needs callers on a TCP listener: ") == true)
+        // And where somebody has to show a key, everybody who has one is
+        #expect(faults(of: file.adding(Self.callers).text) == [])
+    }
+
+    @Test func `without callers a host on a Unix socket alone is taken: no web page reaches that`() throws {
+        let file = SampleFile().route("match: { path: /, host: api.local }")
+            .adding("listeners: [{ address: unix:/run/m.sock }]")
+        #expect(try settings(of: file.text).routes.first?.match.host == "api.local")
     }
 
     @Test(arguments: [
@@ -179,6 +202,8 @@ import Testing
         ("name: ..", "8:11: routes[0].name: a name must be more than dots"),
         ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
         ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
+        ("expect: false", "12:13: routes[0].expect: unknown value, there are auto, never"),
+        ("expect: nver", #"12:13: routes[0].expect: unknown value, did you mean "never"?"#),
         (
             "upstream_tls: {}",
             "12:19: routes[0].upstream_tls: "
@@ -189,7 +214,7 @@ import Testing
         #expect(faults(of: SampleFile().route(line).text) == [fault])
     }
 
-    @Test(arguments: ["Authorization", "X-Api-Key", "private_token", "Cookie"])
+    @Test(arguments: ["Authorization", "X-Api-Key", "private_token", "Cookie", "X-Forwarded-Access-Token"])
     func `a token may travel in any field of its own`(name: String) throws {
         let settings = try settings(of: SampleFile().route("inject: { header: \(name), prefix: 'Token token=' }").text)
         #expect(settings.routes.first?.injection.header == name)
@@ -199,6 +224,8 @@ import Testing
     @Test(arguments: [
         "Host", "content-length", "Transfer-Encoding", "CONNECTION", "Keep-Alive", "Proxy-Connection", "TE", "Trailer",
         "Upgrade", "HTTP2-Settings", "Proxy-Authorization", "Proxy-Authenticate", "Expect", "Via", "Martlet-Key",
+        "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "Content_Length", "MARTLET_KEY",
+        "X_Forwarded_For",
     ])
     func `a token never travels in a field that frames or routes`(name: String) {
         let text = SampleFile().route("inject: { header: \(name) }").text
@@ -230,6 +257,41 @@ import Testing
         #expect(faults(of: text) == ["12:23: routes[0].inject.prefix: \(message)"])
     }
 
+    @Test(
+        arguments: [
+            ([], false, ForwardedFields.drop, ""), (["cookies: false", "forwarded: drop"], false, .drop, ""),
+            (["cookies: true"], true, .drop, " cookies pass,"),
+            (["forwarded: append"], false, .append, " Forwarded and X-Forwarded-* extended,"),
+        ] as [([String], Bool, ForwardedFields, String)]
+    )
+    func `cookies and what tells of callers pass only on the operator's word`(
+        lines: [String],
+        passesCookies: Bool,
+        forwarded: ForwardedFields,
+        summary: String
+    ) throws {
+        let file = lines.reduce(SampleFile()) { $0.route($1) }
+        let settings = try settings(of: file.text)
+        let route = try #require(settings.routes.first)
+        #expect(route.passesCookies == passesCookies)
+        #expect(route.forwarded == forwarded)
+        let line = SettingsSummary(settings).lines.first { $0.contains("replay of bodies") }
+        #expect(
+            line?.hasSuffix("up to 64KiB,\(summary) connect 5s, response 5m, idle 5m, 1024 connections per event loop")
+                == true
+        )
+    }
+
+    @Test(arguments: [
+        ("cookies: yes", "12:14: routes[0].cookies: expected true or false, found text"),
+        ("cookie: true", #"12:5: routes[0].cookie: unknown key, did you mean "cookies"?"#),
+        ("forwarded: apend", #"12:16: routes[0].forwarded: unknown value, did you mean "append"?"#),
+        ("forwarded: true", "12:16: routes[0].forwarded: unknown value, there are drop, append"),
+    ])
+    func `what a route says of them must be one of the words there are`(line: String, fault: String) {
+        #expect(faults(of: SampleFile().route(line).text) == [fault])
+    }
+
     @Test func `two routes never have one name or one host and path`() {
         let file = SampleFile().adding(
             """
@@ -237,6 +299,7 @@ import Testing
               - { name: c, match: { path: /b/, host: a.b }, upstream: http://127.0.0.1/, account: alice }
               - { name: d, match: { path: /b/, host: A.B }, upstream: http://127.0.0.1/, account: alice }
               - { name: e, match: { path: /acme/ }, upstream: http://127.0.0.1/, account: alice }
+            \(Self.callers)
             """
         )
         #expect(
@@ -257,5 +320,16 @@ import Testing
                 "12:45: routes[1].match.host: must be a host without a port, an IPv6 address in brackets"
             ]
         )
+    }
+
+    @Test(arguments: [("strip: true", ExpectationMode.auto), ("expect: auto", .auto), ("expect: never", .never)])
+    func `a route may say that its upstream is not asked before large bodies`(
+        line: String,
+        expect: ExpectationMode
+    ) throws {
+        let settings = try settings(of: SampleFile().route(line).text)
+        #expect(settings.routes.first?.expect == expect)
+        let summary = SettingsSummary(settings).description
+        #expect(summary.contains("no Expect of the gateway's own") == (expect == .never))
     }
 }

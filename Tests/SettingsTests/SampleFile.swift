@@ -89,6 +89,7 @@ func settings(
             guard let secret = secrets[path] else { throw FileError(.unreadable, "can't be read: it is not there") }
             return Secret(secret)
         },
+        secretConcern: { $0.contains("foreign") ? "belongs to another user" : nil },
         checkReadable: { path throws(FileError) in
             guard path != "/etc/martlet/missing.pem" else {
                 throw FileError(.unreadable, "can't be read: it is not there")

@@ -35,6 +35,63 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [0o644, 0o600, 0o664, 0o646, 0o666])
+    func `a file that nobody has named is not taken where others can write it`(mode: Int) throws {
+        try inTemporaryDirectory { directory in
+            let path = try write("state_dir: /s", to: directory + "/martlet.yaml", mode: mode)
+            let isOpen = mode & 0o022 != 0
+            let found = Result { () throws(SettingsError) in
+                try SettingsFile.loadAdmin(path: path, isFound: true, variables: [:])
+            }
+            switch found {
+            case .success(let admin):
+                #expect(!isOpen)
+                #expect(admin.socket == "/s/admin.sock")
+            case .failure(let error):
+                #expect(isOpen)
+                let text = error.faults.map(\.description).joined()
+                #expect(text.contains("others can write it (mode 0\(String(mode, radix: 8)), owner "))
+                #expect(text.contains("nobody has named it"))
+                #expect(!text.contains("another user"))
+            }
+            #expect(try SettingsFile.loadAdmin(path: path, isFound: false, variables: [:]).socket == "/s/admin.sock")
+        }
+    }
+
+    @Test(.enabled("needs root, to give a file away") { geteuid() == 0 })
+    func `a file that nobody has named is not taken from another user, nor through another user's link`() throws {
+        try inTemporaryDirectory { directory in
+            let path = try write("state_dir: /s", to: directory + "/martlet.yaml", mode: 0o644)
+            let link = directory + "/link.yaml"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+            #expect(try SettingsFile.loadAdmin(path: link, isFound: true, variables: [:]).socket == "/s/admin.sock")
+            try #require(unsafe lchown(link, 1_001, 1_001) == 0)
+            let linked = #expect(throws: SettingsError.self) {
+                try SettingsFile.loadAdmin(path: link, isFound: true, variables: [:])
+            }
+            let reason = "is a symbolic link that belongs to another user (owner 1001, "
+            #expect(linked?.faults.first?.message.hasPrefix(reason) == true)
+            #expect(try SettingsFile.loadAdmin(path: path, isFound: true, variables: [:]).socket == "/s/admin.sock")
+            try #require(unsafe chown(path, 1_001, 1_001) == 0)
+            let foreign = #expect(throws: SettingsError.self) {
+                try SettingsFile.loadAdmin(path: path, isFound: true, variables: [:])
+            }
+            let message = foreign?.faults.first?.message ?? ""
+            #expect(message.hasPrefix("belongs to another user (mode 0644, owner 1001, "))
+            #expect(!message.contains("others can write it"))
+            #expect(try SettingsFile.loadAdmin(path: path, isFound: false, variables: [:]).socket == "/s/admin.sock")
+        }
+    }
+
+    @Test func `what only a gateway reads does not keep a command from it`() throws {
+        try inTemporaryDirectory { directory in
+            let text = "state_dir: /s\nadmin: { address: 10.0.0.1:1, tls: { certificate: none.pem, key: none.key } }"
+            let path = try write(text, to: directory + "/martlet.yaml")
+            let admin = try SettingsFile.loadAdmin(path: path, isFound: false, variables: [:])
+            #expect(admin.tls?.certificate == directory + "/none.pem")
+        }
+    }
+
     @Test func `a secret that others can read is a fault where the file names it`() throws {
         try inTemporaryDirectory { directory in
             let text = SampleFile().provider("client_secret: { file: s }", "tls: { ca: none.pem }").text
@@ -43,8 +100,8 @@ import TokenModel
 
             #expect(
                 lines(loading: path) == [
-                    "\(path):5:22: providers.acme.client_secret.file: \(directory)/s can be read or written by others (mode 0644);"
-                        + " run chmod 600 on it",
+                    "\(path):5:22: providers.acme.client_secret.file: \(directory)/s can be read or written by others"
+                        + " (mode 0644, owner \(geteuid()), and this process is user \(geteuid())); run chmod 600 on it",
                     "\(path):6:16: providers.acme.tls.ca: \(directory)/none.pem can't be read: No such file or directory",
                 ]
             )

@@ -44,6 +44,7 @@ import TokenModel
                     max_connections: 16
                     via: false
                     allow_cleartext: true
+                callers: [{ name: reports, key_sha256: \#(String(repeating: "ab", count: 32)) }]
                 limits: { head: 64KiB, field: 8KiB, fields: 50, target: 512B, waiters: 9 }
                 log: { level: debug, format: text }
                 """#,

@@ -24,7 +24,7 @@ import Testing
                   bob: { provider: local }
                 routes:
                   - name: acme
-                    match: { path: /acme/, host: api.local }
+                    match: { path: /acme/ }
                     upstream: http://127.0.0.1:9000/v2/
                     account: alice
                   - name: raw
@@ -46,7 +46,7 @@ import Testing
         #expect(
             summary == """
                 callers connect to 127.0.0.1:8080 and [::1]:8080
-                admin on 127.0.0.1:8081, tokens in /s/admin.token
+                admin on 127.0.0.1:8081, tokens in /s/admin.token, and without one on the socket /s/admin.sock
                 metrics on [::]:8082, without a token
                 state in /s
                 store sqlite at /s/tokens.db, sealed with the key in /s/sealing.key
@@ -68,7 +68,7 @@ import Testing
                   alice: refresh_token at acme, scopes read write
                   bob: refresh_token at local
                 routes:
-                  acme: api.local /acme/ -> http://127.0.0.1:9000/v2/ as alice
+                  acme: any host /acme/ -> http://127.0.0.1:9000/v2/ as alice
                     Authorization: Bearer <token>, replay of bodies up to 64KiB, connect 5s, response 5m, idle 5m, 1024 connections per event loop
                   raw: any host / -> http://127.0.0.1:9001/ as alice
                     X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
@@ -92,6 +92,22 @@ import Testing
         #expect(summary.contains("callers:\n  reports: one key, routes acme, accounts alice, methods GET POST\n"))
         #expect(summary.contains("  batch: 2 keys, all routes, all accounts, all methods"))
         #expect(!summary.contains(digest) && !summary.contains(other))
+    }
+
+    @Test func `the admin's certificate is said, and that a path is too long for a socket`() throws {
+        let admin = """
+            state_dir: /s
+            admin: { address: 10.0.0.1:1, tls: { certificate: c.pem, key: k.pem }, socket: \(String(repeating: "a", count: 99)) }
+            """
+        let lines = SettingsSummary(
+            try settings(of: SampleFile().adding(admin).text, secrets: ["/etc/martlet/k.pem": "k"])
+        ).lines
+        #expect(
+            lines.contains(
+                "admin on 10.0.0.1:1 over TLS with /etc/martlet/c.pem, tokens in /s/admin.token, and no socket: more than 100 bytes "
+                    + "/s/\(String(repeating: "a", count: 99))"
+            )
+        )
     }
 
     @Test func `what there is none of is said too`() throws {

@@ -66,10 +66,10 @@ class Servers:
 
     # The proxies
 
-    def start_proxy(self, name, upstream, label=None):
+    def start_proxy(self, name, upstream, label=None, **options):
         """A proxy to the plain or the TLS side of the upstream."""
         port, target = free_port(), self.upstreams[upstream]
-        return getattr(self, f"proxy_{name}")(port, target, upstream == "tls", f"{name}-{label or upstream}")
+        return getattr(self, f"proxy_{name}")(port, target, upstream == "tls", f"{name}-{label or upstream}", **options)
 
     def proxy_nginx(self, port, target, tls, name):
         scheme = "https" if tls else "http"
@@ -148,8 +148,8 @@ backend api
         # It speaks no TLS, and so is what any proxy takes at the least there too.
         return self.start(name, [program, port, self.upstreams["plain"]], port, self.options.proxy_core)
 
-    def proxy_martlet(self, port, target, tls, name, listener="", more="", **options):
-        """With `listener` behind the listener's address, and `more` sections."""
+    def proxy_martlet(self, port, target, tls, name, listener="", more="", programs=None, **options):
+        """With `listener` behind the listener's address, and `more` sections; of another build, if `programs` is its directory."""
         admin, home = free_port(), self.work / name
         home.mkdir()
         scheme, trust = ("https", f"upstream_tls: {{ ca: {self.certificate[0]} }}") if tls else ("http", "")
@@ -169,16 +169,17 @@ routes:
     account: bench
     {trust}
 """)
-        command = [self.options.bin / "martlet", "serve", "--config", home / "martlet.yaml"]
+        program = (programs or self.options.bin) / "martlet"
+        command = [program, "serve", "--config", home / "martlet.yaml"]
         server = self.start(name, command, port, self.options.proxy_core, **options)
         self.import_tokens(
-            home, "bench", json.dumps({"refresh_token": "bench", "access_token": TOKEN, "expires_in": 86400}))
+            home, "bench", json.dumps({"refresh_token": "bench", "access_token": TOKEN, "expires_in": 86400}), program)
         return server
 
-    def import_tokens(self, home, account, tokens):
+    def import_tokens(self, home, account, tokens, program=None):
         for _ in range(100):
             done = subprocess.run(
-                [self.options.bin / "martlet", "accounts", "import", account, "--config", home / "martlet.yaml"],
+                [program or self.options.bin / "martlet", "accounts", "import", account, "--config", home / "martlet.yaml"],
                 capture_output=True, text=True, input=tokens)
             if done.returncode != 69:
                 break

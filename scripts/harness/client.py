@@ -16,7 +16,7 @@ async def read_head(reader, first=b""):
 
 
 class Caller:
-    """One connection at a time, kept as long as the other side keeps it."""
+    """One connection at a time, kept as long as the other side keeps it; `port` may be the path of a Unix socket."""
 
     def __init__(self, port):
         self.port, self.reader, self.writer = port, None, None
@@ -30,7 +30,10 @@ class Caller:
     async def fetch(self, method, path, fields=None, body=b""):
         """The status, the fields and the body of the answer."""
         if not self.writer:
-            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+            if isinstance(self.port, str):
+                self.reader, self.writer = await asyncio.open_unix_connection(self.port)
+            else:
+                self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         self.has_answer = False
         lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in (fields or {}).items())]
         if method != "GET":

@@ -12,6 +12,8 @@ case is bounded in time. Prints what was measured beside its bound; exits 1 when
                callers are served again within 5 s of their leaving
   admin-attack 64 connections, then 256, that try admin tokens out: callers have at least 80 % of the answers that they have
                without, and a right token is answered within 1 s
+  admin-siege  600 silent connections, then 5,000, to the admin listener, which come again when they are closed: a right token
+               is answered within 1 s, by the gateway's socket within 250 ms, and a kill goes through within 1 s
   websockets   10,000 messages and frames of 16 MiB to an echo server and back, equal (Python's websockets)
   restart      one process after another takes over under load: 100,000 requests, none failed (needs root, for a network
                namespace with net.ipv4.tcp_migrate_req=1, and serve --takeover)
@@ -38,7 +40,7 @@ from stressing.processes import Processes, say
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DESCRIPTORS = 1 << 15
 # Seconds that a case may take.
-CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "admin-attack": 300, "websockets": 300, "restart": 600}
+CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "admin-attack": 300, "admin-siege": 180, "websockets": 300, "restart": 600}
 
 
 def parse():

@@ -137,6 +137,17 @@ def visit(house, browser, pictures):
     visit.has("who signs out is asked for the token again", "document.activeElement.id === 'token'")
     page.open(house.first.admin + "/")
     visit.has("also after the page was loaded anew", "document.activeElement?.id === 'token' && !document.querySelector('#sign-in').hidden")
+    for role, name, kills in ("viewer", "wall", False), ("killer", "dana", True):
+        visit.sign_in(house.token_of(role))
+        visit.has(f"a {role} is let in by an own token", f"document.querySelector('#administrator').textContent === '{name}, {role}'"
+                  " && document.querySelectorAll('#account-rows tr').length === 6")
+        visit.check(f"the switch is shown to a {role}", page.evaluate("document.querySelector('#switch').checkVisibility()"), kills)
+        visit.check(f"what kills an account is shown to a {role}",
+                    page.evaluate("[...document.querySelectorAll('#account-rows button')].some(one => one.checkVisibility())"), kills)
+        visit.picture(role, ["light"])
+        page.focus("#sign-out")
+        page.enter()
+        visit.has(f"the {role} signs out", "document.activeElement.id === 'token'")
     visit.sign_in(house.token)
     visit.has("and is let in again", "document.querySelectorAll('#account-rows tr').length === 6")
 

@@ -13,6 +13,8 @@ LEASE_SECONDS = 5
 ACCOUNTS = {"alice": "acme", "billing-export": "acme", "crm-sync": "globex", "forecast": "globex", "mailer": "acme"}
 # In the configuration, and without tokens.
 EMPTY = "newcomer"
+# Administrators besides the operator, by their roles.
+OTHERS = {"killer": "dana", "viewer": "wall"}
 
 
 class House:
@@ -26,6 +28,10 @@ class House:
         secret = self.home / "client-secret"
         secret.write_text("mock-secret")
         secret.chmod(0o600)
+        (self.home / "state").mkdir(mode=0o700)
+        tokens = self.home / "state/admin.token"
+        tokens.touch(mode=0o600)
+        tokens.write_text("\n".join([self.token_of("operator"), *(f"{name} {role} {self.token_of(role)}" for role, name in OTHERS.items()), ""]))
         self.first, self.second = self.gateway("gw-1"), self.gateway("gw-2")
         for account in ACCOUNTS:
             grant = self.post(self.provider + "/_control/grants", {"account": account})
@@ -60,9 +66,13 @@ routes:
         self.running.append(process)
         return process
 
+    @staticmethod
+    def token_of(role):
+        return f"for-the-dashboard-{role}"
+
     @property
     def token(self):
-        return (self.home / "state/admin.token").read_text().split()[0]
+        return self.token_of("operator")
 
     def command(self, *arguments, text=None):
         done = ask([self.programs / "martlet", *arguments, "--admin", self.first.admin,

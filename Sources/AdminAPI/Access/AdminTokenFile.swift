@@ -1,13 +1,17 @@
 internal import LocalFiles
 internal import TokenModel
 
-/// The file with the admin tokens: one a line, of 16 characters or more, all of them valid.
+/// The file with the admin tokens: an ``AdminTokenLine`` each, with a token of 16 characters or more.
 package struct AdminTokenFile: Sendable {
     private let path: String
+    private let stateDirectory: String?
 
     /// Nothing is read or made yet.
-    package init(path: String) {
+    ///
+    /// - Parameter stateDirectory: a file elsewhere may be another user's, who mounts it; `nil`: none may.
+    package init(path: String, stateDirectory: String? = nil) {
         self.path = path
+        self.stateDirectory = stateDirectory
     }
 
     /// Reads the tokens; makes the file with a random one first where it is missing.
@@ -42,11 +46,14 @@ package struct AdminTokenFile: Sendable {
     private func existing() throws(AdminTokenError) -> AdminTokens? {
         guard let bytes = try self.contents() else { return nil }
         let lines = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+        var entries: [AdminTokens.Entry] = []
         for line in lines {
             let number = 1 + bytes[..<line.startIndex].count { $0 == UInt8(ascii: "\n") }
-            try self.check(line, at: number)
+            let entry = try self.read(line, at: number)
+            try self.check(entry, at: number, behind: entries)
+            entries.append(entry)
         }
-        guard let tokens = AdminTokens(lines.map { Secret($0) }) else {
+        guard let tokens = AdminTokens(entries: entries) else {
             throw AdminTokenError(
                 .malformed,
                 "\(self.path) holds no admin token; remove it and a start makes a new one"
@@ -58,25 +65,44 @@ package struct AdminTokenFile: Sendable {
     /// In characters. Whoever tries tokens out is slowed down and not kept out, so none may be one that can be guessed.
     private static let shortest = 16
 
-    private func check(_ token: ArraySlice<UInt8>, at line: Int) throws(AdminTokenError) {
-        guard token.allSatisfy(TokenText.isTokenByte) else {
-            throw AdminTokenError(
-                .malformed,
-                "\(self.path):\(line): the line is no admin token: one is printable ASCII without spaces, one a line"
-            )
+    private func read(_ line: ArraySlice<UInt8>, at number: Int) throws(AdminTokenError) -> AdminTokens.Entry {
+        do throws(AdminTokenLine.Fault) {
+            return try AdminTokenLine(line).entry
+        } catch {
+            throw AdminTokenError(.malformed, "\(self.path):\(number): \(error.message)")
         }
-        guard token.count >= Self.shortest else {
+    }
+
+    private func check(
+        _ entry: AdminTokens.Entry,
+        at line: Int,
+        behind others: [AdminTokens.Entry]
+    ) throws(AdminTokenError) {
+        guard entry.token.count >= Self.shortest else {
             throw AdminTokenError(
                 .guessable,
                 "\(self.path):\(line): an admin token has at least \(Self.shortest) characters, and this one is "
-                    + "shorter: write one that nobody can guess, such as `openssl rand -hex 32` prints"
+                    + "shorter: write one that nobody can guess, such as `martlet admin new NAME --role ROLE` prints"
+            )
+        }
+        let administrator = entry.administrator
+        // Else the audit log could not say who did something, nor anybody what they may do.
+        guard !others.contains(where: { $0.token == entry.token && $0.administrator != administrator }) else {
+            throw AdminTokenError(.malformed, "\(self.path):\(line): the token is another administrator's, too")
+        }
+        let sameName = others.first { $0.administrator.name == administrator.name }
+        guard sameName.map({ $0.administrator.role == administrator.role }) ?? true else {
+            throw AdminTokenError(
+                .malformed,
+                "\(self.path):\(line): \(administrator.name) has another role in a line before"
             )
         }
     }
 
     private func contents() throws(AdminTokenError) -> [UInt8]? {
         do throws(FileError) {
-            return try SecretFile.contents(of: self.path)
+            let isMounted = self.stateDirectory.map { SecretFile.isOutside(self.path, of: $0) } ?? false
+            return try SecretFile.contents(of: self.path, mayBelongToOthers: isMounted)
         } catch {
             switch error.code {
             case .missing: return nil

@@ -8,7 +8,7 @@ struct AdminAnswer: Sendable {
     let status: HTTPResponse.Status
     let contentType: String
     /// Besides those that every answer has.
-    let fields: HTTPFields
+    var fields: HTTPFields
     let body: [UInt8]
 
     init(

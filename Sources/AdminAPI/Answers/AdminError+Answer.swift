@@ -11,7 +11,7 @@ extension AdminError {
         switch self.code {
         case .unauthorized: .unauthorized
         case .tooManyAttempts: .tooManyRequests
-        case .forbidden: .forbidden
+        case .forbidden, .roleForbidden: .forbidden
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
@@ -25,6 +25,7 @@ extension AdminError {
         case .unauthorized: "The admin token is missing or wrong"
         case .tooManyAttempts: "Too many attempts with a wrong token"
         case .forbidden: "Not from there"
+        case .roleForbidden: "The administrator's role does not permit it"
         case .notFound: "There is no such thing"
         case .methodNotAllowed: "The path does not take this method"
         case .invalidField: "The request is not as it should be"
@@ -44,7 +45,7 @@ extension AdminError {
         case .tooManyAttempts: fields[.retryAfter] = "2"
         case .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .forbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
+        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
         }
         return fields
     }

@@ -11,6 +11,8 @@ struct AdminError: Error, Sendable {
         case tooManyAttempts = "too_many_attempts"
         /// A browser says that a page from elsewhere sent it.
         case forbidden = "admin_forbidden"
+        /// Who asked is let in, and may not do that.
+        case roleForbidden = "role_forbidden"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case invalidField = "invalid_field"
@@ -94,6 +96,16 @@ extension AdminError {
 
     static func methodNotAllowed(_ allowed: String) -> AdminError {
         AdminError(.methodNotAllowed, "the path takes \(allowed)", allowed: allowed)
+    }
+
+    /// Somebody's role does not let them do it.
+    static func roleForbidden(_ administrator: Administrator) -> AdminError {
+        let rights = administrator.role == .killer ? "a killer, who may read and kill" : "a viewer, who may read"
+        let needed = administrator.role == .killer ? "an operator's" : "an operator's, or for a kill a killer's"
+        return AdminError(
+            .roleForbidden,
+            "the admin token is \(administrator.name)'s, \(rights); this takes \(needed)"
+        )
     }
 
     static func forbidden(_ message: String) -> AdminError { AdminError(.forbidden, message) }

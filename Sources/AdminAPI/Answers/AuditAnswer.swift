@@ -24,8 +24,8 @@ package struct AuditAnswer: Encodable, Sendable {
         try members.encode(self.last, forKey: .last)
     }
 
-    /// A record with its hash. Every member is always there; without the hash this is what is hashed. One that does not
-    /// open has its number, and says so.
+    /// A record with its hash. Every member is always there but `name`. Without the hash, and with the name and an `@`
+    /// put before `from`, this is what is hashed. One that does not open has its number, and says so.
     struct Item: Encodable, Sendable {
         private let item: AuditItem
 
@@ -34,7 +34,8 @@ package struct AuditAnswer: Encodable, Sendable {
         }
 
         private enum Key: String, CodingKey {
-            case action, actor, boot, detail, from, hash, id, number, of, outcome, previous, reason, replica, scope,
+            case action, actor, boot, detail, from, hash, id, name, number, of, outcome, previous, reason, replica,
+                scope,
                 time
             case unreadable
         }
@@ -50,6 +51,7 @@ package struct AuditAnswer: Encodable, Sendable {
             try members.encode(record.from, forKey: .from)
             try members.encode(record.hash.digits, forKey: .hash)
             try members.encode(record.id, forKey: .id)
+            try members.encodeIfPresent(record.name, forKey: .name)
             try members.encode(record.of, forKey: .of)
             try members.encode(record.outcome, forKey: .outcome)
             try members.encode(record.previous.digits, forKey: .previous)

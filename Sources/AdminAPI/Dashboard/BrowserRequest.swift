@@ -9,11 +9,14 @@ struct BrowserRequest {
     private let fields: HTTPFields
     private let method: HTTPRequest.Method
     private let authority: Authority
+    private let isEncrypted: Bool
 
-    /// - Throws: ``AdminError/Code/forbidden`` where `Host` is a name. A page may have its own name resolve to this
-    ///   address (DNS rebinding), and is of the same origin then; an address resolves to nothing else.
-    init(_ request: HTTPRequest) throws(AdminError) {
-        guard let authority = request.authority.flatMap(Authority.init) else {
+    /// - Throws: ``AdminError/Code/forbidden`` where `Host` is a name, without TLS. A page may have its own name resolve to
+    ///   this address (DNS rebinding), and is of the same origin then; an address resolves to nothing else. With TLS the
+    ///   browser has seen a certificate for the name, which such a page's is not in.
+    init(_ request: HTTPRequest, isEncrypted: Bool) throws(AdminError) {
+        self.isEncrypted = isEncrypted
+        guard let authority = request.authority.flatMap({ Authority($0, mayBeName: isEncrypted) }) else {
             throw .forbidden("Host is not an address; open the dashboard by an IP address or localhost, not by a name")
         }
         self.fields = request.headerFields
@@ -26,7 +29,7 @@ struct BrowserRequest {
     /// - Throws: ``AdminError/Code/forbidden`` where the browser says another, or does not say it of a change.
     func requireOwnPage() throws(AdminError) {
         let origins = self.fields[values: .origin]
-        guard origins.allSatisfy({ $0.lowercased() == "http://\(self.authority.text)" }) else {
+        guard origins.allSatisfy({ $0.lowercased() == self.origin }) else {
             throw .forbidden("Origin says that a page from elsewhere sent the request")
         }
         let sites = self.fields["Sec-Fetch-Site"]
@@ -37,6 +40,8 @@ struct BrowserRequest {
             throw .forbidden("a change without Origin; browsers send it with every one")
         }
     }
+
+    private var origin: String { "\(self.isEncrypted ? "https" : "http")://\(self.authority.text)" }
 
     /// What may name the session, by each cookie of its name; none where the request has not both halves.
     ///
@@ -57,11 +62,11 @@ struct BrowserRequest {
 
     /// `Set-Cookie` (RFC 6265 §4.1) for a session; `nil` takes it away.
     ///
-    /// Without `Max-Age`: it goes with the browser. Without `Secure`, which some browsers don't take over `http://`,
-    /// all that there is here.
+    /// Without `Max-Age`: it goes with the browser. `Secure` only over TLS: some browsers don't take it over `http://`.
     func cookie(for ticket: SessionBook.Ticket?) -> String {
         let id = ticket?.id.unredactedText ?? ""
-        return "\(self.cookieName)=\(id); Path=/; HttpOnly; SameSite=Strict\(ticket == nil ? "; Max-Age=0" : "")"
+        return
+            "\(self.cookieName)=\(id); Path=/; HttpOnly; SameSite=Strict\(self.isEncrypted ? "; Secure" : "")\(ticket == nil ? "; Max-Age=0" : "")"
     }
 
     /// Has the port in it: a browser takes the cookies of all ports for one, and gateways on one machine would overwrite
@@ -76,13 +81,13 @@ extension Secret {
     }
 }
 
-/// What `Host` says: `localhost` or an IP address, and a port.
+/// What `Host` says: `localhost`, an IP address or, where that may be, another name, and a port.
 private struct Authority {
     let text: String
     /// As it was written.
     let port: Substring?
 
-    init?(_ text: String) {
+    init?(_ text: String, mayBeName: Bool) {
         let text = text.lowercased()
         let host: Substring
         let rest: Substring
@@ -96,7 +101,7 @@ private struct Authority {
         } else {
             host = text.prefix { $0 != ":" }
             rest = text[host.endIndex...]
-            guard host == "localhost" || Self.isIPv4(host) else { return nil }
+            guard host == "localhost" || Self.isIPv4(host) || mayBeName && Self.isName(host) else { return nil }
         }
         guard rest.isEmpty || rest.hasPrefix(":") else { return nil }
         let port = rest.dropFirst()
@@ -105,6 +110,10 @@ private struct Authority {
         }
         self.text = text
         self.port = rest.isEmpty ? nil : port
+    }
+
+    private static func isName(_ host: Substring) -> Bool {
+        !host.isEmpty && host.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "-" || $0 == "." }
     }
 
     /// Four decimal parts: `127.evil.example` is a name.

@@ -9,14 +9,17 @@ internal import TokenModel
 /// It can do what the API can and no more: all it shows and changes goes over `/v1`. Who presents an admin token there
 /// is let in by that, as ever; who has a session, if the request comes from the page itself.
 final class Dashboard: Sendable {
-    private let door: AdminDoor
+    let door: AdminDoor
+    private let isEncrypted: Bool
     private let limits: AdminLimits
     private let timepiece: Timepiece
     private let sessions: Mutex<SessionBook>
     private let logger: Logger
 
-    init(_ door: AdminDoor, limits: AdminLimits, timepiece: Timepiece, logger: Logger) {
+    /// - Parameter isEncrypted: browsers come over TLS.
+    init(_ door: AdminDoor, isEncrypted: Bool, limits: AdminLimits, timepiece: Timepiece, logger: Logger) {
         self.door = door
+        self.isEncrypted = isEncrypted
         self.limits = limits
         self.timepiece = timepiece
         self.sessions = Mutex(SessionBook(limits.sessions))
@@ -25,14 +28,16 @@ final class Dashboard: Sendable {
 
     /// Lets a request to the API in, by a token or by a session.
     ///
+    /// - Returns: whose token or session that is.
     /// - Throws: as ``AdminDoor/admit(_:)``; ``AdminError/Code/forbidden`` for a session's cookie from elsewhere.
-    func admit(_ request: HTTPRequest) async throws(AdminError) {
+    func admit(_ request: HTTPRequest) async throws(AdminError) -> Administrator {
         guard request.headerFields[.authorization] == nil, request.headerFields[.cookie] != nil else {
             return try await self.door.admit(request.headerFields[.authorization])
         }
-        let browser = try BrowserRequest(request)
+        let browser = try BrowserRequest(request, isEncrypted: self.isEncrypted)
         try browser.requireOwnPage()
-        guard self.session(of: browser) != nil else { try await self.door.refuse() }
+        guard let session = self.session(of: browser) else { try await self.door.refuse() }
+        return session.administrator
     }
 
     /// Whether a token is presented, or what is to pass for one, with the request or to sign in.
@@ -53,7 +58,7 @@ final class Dashboard: Sendable {
         guard path.methods.contains(request.method) else {
             throw AdminError.methodNotAllowed(path.methods.map(\.rawValue).joined(separator: ", "))
         }
-        let browser = try BrowserRequest(request.head)
+        let browser = try BrowserRequest(request.head, isEncrypted: self.isEncrypted)
         if let file = path.file {
             return AdminAnswer(.ok, bytes: file.bytes, contentType: file.contentType, fields: DashboardFields.all)
         }
@@ -65,28 +70,39 @@ final class Dashboard: Sendable {
     private func signIn(_ browser: BrowserRequest, _ body: inout RequestBodyReader) async throws -> AdminAnswer {
         let form = try SignInForm(try await body.read(limit: SignInForm.longest, within: self.limits.bodyTime))
         let ticket = SessionBook.Ticket.random()
-        var hasBegun = false
-        while !hasBegun {
+        while true {
             // Before the token is looked at: where tokens are replaced meanwhile, it is looked at again.
             let era = self.sessions.withLock { $0.era }
-            try await self.door.admit(presenting: form.token)
+            let administrator = try await self.door.admit(presenting: form.token)
             let now = self.timepiece.now.boot
-            hasBegun = self.sessions.withLock { $0.begin(ticket, in: era, at: now) }
+            guard self.sessions.withLock({ $0.begin(ticket, for: administrator, in: era, at: now) }) else { continue }
+            self.logger.info(
+                "somebody has signed in to the dashboard",
+                metadata: [LogField.administrator: "\(administrator.name)"]
+            )
+            return self.answer(SessionAnswer(ticket, administrator), cookie: browser.cookie(for: ticket))
         }
-        self.logger.info("an operator has signed in to the dashboard")
-        return self.answer(SessionAnswer(key: ticket.key.unredactedText), cookie: browser.cookie(for: ticket))
     }
 
     private func signOut(_ browser: BrowserRequest) async throws(AdminError) -> AdminAnswer {
-        guard let ticket = self.session(of: browser) else { try await self.door.refuse() }
-        self.sessions.withLock { $0.end(ticket) }
+        guard let session = self.session(of: browser) else { try await self.door.refuse() }
+        self.sessions.withLock { $0.end(session.ticket) }
         return self.answer(SessionEndAnswer(), cookie: browser.cookie(for: nil))
     }
 
-    /// What names the session that the request is sent for; `nil` where that has ended, or never was.
-    private func session(of browser: BrowserRequest) -> SessionBook.Ticket? {
+    /// The session that the request is sent for, and whose it is; `nil` where that has ended, or never was.
+    private func session(
+        of browser: BrowserRequest
+    ) -> (ticket: SessionBook.Ticket, administrator: Administrator)? {
         let (tickets, now) = (browser.tickets, self.timepiece.now.boot)
-        return self.sessions.withLock { book in tickets.first { book.admits($0, at: now) } }
+        return self.sessions.withLock { book in
+            for ticket in tickets {
+                if let administrator = book.administrator(presenting: ticket, at: now) {
+                    return (ticket, administrator)
+                }
+            }
+            return nil
+        }
     }
 
     private func answer(_ content: some Encodable, cookie: String) -> AdminAnswer {

@@ -1,6 +1,6 @@
 package import TokenModel
 
-/// The sessions of operators who have signed in to the dashboard, in the memory of this process alone.
+/// The sessions of administrators who have signed in to the dashboard, in the memory of this process alone.
 ///
 /// A session is two random texts that no other knows: an *id*, which travels in a cookie, and a *key*, which the page
 /// keeps and sends itself. A browser sends the cookie to every port of a host, and a page on another port could send it
@@ -22,6 +22,7 @@ package struct SessionBook: Sendable {
 
     private struct Session {
         let ticket: Ticket
+        let administrator: Administrator
         let begunAt: BootInstant
         var usedAt: BootInstant
     }
@@ -41,10 +42,17 @@ package struct SessionBook: Sendable {
 
     /// Begins a session. Where there is no room for one more, that which was not used for longest ends.
     ///
-    /// - Parameter era: that in which it was decided that it may begin; `nil` for now.
+    /// - Parameters:
+    ///   - administrator: who has signed in.
+    ///   - era: that in which it was decided that it may begin; `nil` for now.
     /// - Returns: `false`, and it does not begin, where all sessions were ended since: it would be one of them.
     @discardableResult
-    package mutating func begin(_ ticket: Ticket, in era: UInt64? = nil, at now: BootInstant) -> Bool {
+    package mutating func begin(
+        _ ticket: Ticket,
+        for administrator: Administrator,
+        in era: UInt64? = nil,
+        at now: BootInstant
+    ) -> Bool {
         guard (era ?? self.era) == self.era else { return false }
         self.dropEnded(at: now)
         if self.sessions.count >= self.limits.count,
@@ -52,16 +60,16 @@ package struct SessionBook: Sendable {
         {
             self.sessions.remove(at: idlest)
         }
-        self.sessions.append(Session(ticket: ticket, begunAt: now, usedAt: now))
+        self.sessions.append(Session(ticket: ticket, administrator: administrator, begunAt: now, usedAt: now))
         return true
     }
 
-    /// Whether `ticket` is one of a session that has not ended, whose idle time begins anew then.
-    package mutating func admits(_ ticket: Ticket, at now: BootInstant) -> Bool {
+    /// Whose session `ticket` is of, whose idle time begins anew then; `nil` for one that has ended or never was.
+    package mutating func administrator(presenting ticket: Ticket, at now: BootInstant) -> Administrator? {
         self.dropEnded(at: now)
-        guard let index = self.index(of: ticket) else { return false }
+        guard let index = self.index(of: ticket) else { return nil }
         self.sessions[index].usedAt = now
-        return true
+        return self.sessions[index].administrator
     }
 
     /// Ends a session; one that is not there has ended.

@@ -108,7 +108,7 @@ extension AdminDesk {
     private func record(_ kill: KeptKill, in audit: AuditTrail) async {
         let detail =
             "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
-        let actor: AuditActor = kill.isOwn ? .admin(at: kill.orderer) : .gateway("state_dir")
+        let actor: AuditActor = kill.isOwn ? .admin(rememberedBy: kill.orderer) : .gateway("state_dir")
         let entry = audit.entry(ofKeptKill: kill.scope, reason: kill.reason, detail: detail, by: actor)
         while await !self.kills.settle(kill, { await audit.record(keptKill: entry) }) {
             // The store may be away again.

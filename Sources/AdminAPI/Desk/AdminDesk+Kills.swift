@@ -19,7 +19,7 @@ extension AdminDesk {
                     reason: request.reason,
                     streams: request.streams,
                     wait: request.wait,
-                    by: actor.from
+                    by: actor.memo
                 )
             } catch {
                 throw AdminError(error)

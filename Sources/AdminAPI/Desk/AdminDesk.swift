@@ -2,8 +2,10 @@ internal import Audit
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import KillSwitch
+internal import Listening
 internal import Logging
 internal import NIOCore
+internal import Synchronization
 internal import TokenModel
 internal import TokenRefresh
 
@@ -19,7 +21,9 @@ final class AdminDesk: Sendable {
     /// Where there is a door.
     let dashboard: Dashboard?
     let limits: AdminLimits
-    private let logger: Logger
+    let logger: Logger
+    /// When it was said last of an administrator that their role does not permit something.
+    private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
 
     init(
         engine: RefreshEngine,
@@ -27,6 +31,7 @@ final class AdminDesk: Sendable {
         audit: AuditTrail?,
         monitor: any GatewayMonitor,
         door: AdminDoor?,
+        isEncrypted: Bool = false,
         limits: AdminLimits,
         timepiece: Timepiece = .system,
         logger: Logger
@@ -36,33 +41,46 @@ final class AdminDesk: Sendable {
         self.audit = audit
         self.monitor = monitor
         self.door = door
-        self.dashboard = door.map { Dashboard($0, limits: limits, timepiece: timepiece, logger: logger) }
+        self.dashboard = door.map {
+            Dashboard($0, isEncrypted: isEncrypted, limits: limits, timepiece: timepiece, logger: logger)
+        }
         self.limits = limits
         self.logger = logger
     }
 
     /// Reads one request and writes its answer.
     ///
+    /// - Parameter recognized: called when the request has shown that an administrator sent it, before it is answered.
     /// - Throws: where the connection has to end.
     @concurrent
     func respond(
         to request: Request,
         with writer: consuming ResponseWriter,
-        on connection: any Channel
+        on connection: any Channel,
+        recognized: @Sendable () -> Void
     ) async throws {
         var body = RequestBodyReader(request, on: connection)
-        let answer: AdminAnswer
+        var answer: AdminAnswer
         var isTurnedAway = false
-        let peer = PeerAddress.text(of: connection)
+        let doorway = try await Doorway(connection)
+        let peer = doorway.peer.map { "unix socket, uid \($0.user)" } ?? PeerAddress.text(of: connection)
         do {
-            if let shown = try await self.dashboard?.answer(request, &body) {
+            if doorway == .network, let shown = try await self.dashboard?.answer(request, &body) {
                 answer = shown
             } else {
-                let route = try await self.admit(request)
+                let (route, administrator) = try await self.admit(request, at: doorway)
+                if administrator != nil { recognized() }
+                let deed = route.deed(request.method)
+                if let administrator, !administrator.role.permits(deed) {
+                    self.reportOverstep(by: administrator, request.method, route)
+                    throw AdminError.roleForbidden(administrator)
+                }
                 if request.headers[.expect]?.lowercased() == "100-continue" {
                     try await writer.writeInformationalHead(HTTPResponse(status: .continue))
                 }
-                answer = try await self.answer(request.method, route, &body, to: .admin(at: peer))
+                let actor = AuditActor.admin(administrator?.name, at: peer)
+                answer = try await self.answer(request.method, route, &body, to: actor)
+                if self.door != nil, !route.isOpen { answer.fields["Martlet-Gateway"] = self.signature }
             }
         } catch let error as AdminError {
             // Who brings none tries nothing out.
@@ -77,14 +95,72 @@ final class AdminDesk: Sendable {
         if isTurnedAway { throw TurnedAway() }
     }
 
+    /// One whose token is in other hands is told by what they try. Whoever tries without end must not fill the log.
+    private func reportOverstep(by administrator: Administrator, _ method: HTTPRequest.Method, _ route: AdminRoute) {
+        let now = BootInstant.now
+        let isNews = self.overstepsSaid.withLock { said in
+            // So it holds no more than are administrators within a minute.
+            said = said.filter { $0.value.duration(to: now) < .seconds(60) }
+            guard said[administrator] == nil else { return false }
+            said[administrator] = now
+            return true
+        }
+        guard isNews else { return }
+        self.logger.warning(
+            "an administrator asked for what their role does not permit",
+            metadata: [
+                LogField.administrator: "\(administrator.name)", LogField.role: "\(administrator.role.rawValue)",
+                LogField.method: "\(method.rawValue)", LogField.route: "\(route.pattern)",
+            ]
+        )
+    }
+
     /// Ends a connection whose request was answered.
     private struct TurnedAway: Error {}
 
-    /// What the request is about, if its sender may ask that.
-    private func admit(_ request: Request) async throws(AdminError) -> AdminRoute {
+    /// How somebody came here.
+    private enum Doorway: Equatable {
+        case network
+        /// - Parameter peer: `nil` where the kernel does not tell.
+        case socket(peer: PeerIdentity?)
+
+        init(_ connection: any Channel) async throws {
+            guard case .unixDomainSocket = connection.localAddress else {
+                self = .network
+                return
+            }
+            self = .socket(peer: try await connection.peerIdentity().get())
+        }
+
+        var peer: PeerIdentity? {
+            if case .socket(let peer) = self { peer } else { nil }
+        }
+    }
+
+    /// Which gateway answers, for who has several.
+    private var signature: String { "\(self.kills.name) \(self.kills.boot.rawValue.prefix(8))" }
+
+    /// Who sends the request. Over the socket a user whom the kernel vouches for needs no token; one that is sent counts.
+    private func administrator(
+        sending request: Request,
+        at doorway: Doorway,
+        _ dashboard: Dashboard
+    ) async throws(AdminError) -> Administrator {
+        guard case .socket(let peer) = doorway else { return try await dashboard.admit(request.head) }
+        let authorization = request.headers[.authorization]
+        if authorization == nil, let administrator = Administrator(peer) { return administrator }
+        return try await dashboard.door.admit(authorization)
+    }
+
+    /// What the request is about, and who asks; `nil` where anybody may.
+    private func admit(_ request: Request, at doorway: Doorway) async throws(AdminError) -> (AdminRoute, Administrator?)
+    {
         let route = AdminRoute(path: request.uri.path)
+        var administrator: Administrator?
         if let dashboard = self.dashboard {
-            if route?.isOpen != true { try await dashboard.admit(request.head) }
+            if route?.isOpen != true {
+                administrator = try await self.administrator(sending: request, at: doorway, dashboard)
+            }
         } else if route?.isServedWithoutTokens != true {
             throw .noSuchPath
         }
@@ -92,7 +168,7 @@ final class AdminDesk: Sendable {
         guard route.methods.contains(request.method) else {
             throw .methodNotAllowed(route.methods.map(\.rawValue).joined(separator: ", "))
         }
-        return try route.with(request.uri.query)
+        return (try route.with(request.uri.query), administrator)
     }
 
     @concurrent

@@ -75,6 +75,12 @@ enum AdminRoute: Equatable, Sendable {
         }
     }
 
+    /// What a request with one of these methods does.
+    func deed(_ method: HTTPRequest.Method) -> AdminDeed {
+        if method == .get || method == .head { return .reading }
+        return self == .killing ? .killing : .changing
+    }
+
     /// The same with what the query of a request says.
     func with(_ query: String?) throws(AdminError) -> AdminRoute {
         guard let query else { return self }
@@ -84,6 +90,29 @@ enum AdminRoute: Equatable, Sendable {
             guard query == "unrevoked=true" else { throw .invalidField("query", "the query is not unrevoked=true") }
             return .accountWithUnrevoked(account)
         default: throw .invalidField("query", "the path takes no query")
+        }
+    }
+
+    /// The path without what is named in it: somebody may have put a token there.
+    var pattern: String {
+        switch self {
+        case .health: "/healthz"
+        case .readiness: "/readyz"
+        case .metrics: "/metrics"
+        case .status: "/v1/status"
+        case .accounts: "/v1/accounts"
+        case .account, .accountWithUnrevoked: "/v1/accounts/{name}"
+        case .tokens: "/v1/accounts/{name}/tokens"
+        case .refresh: "/v1/accounts/{name}/refresh"
+        case .adoption: "/v1/accounts/{name}/adopt"
+        case .killing: "/v1/kill"
+        case .revival: "/v1/revive"
+        case .kills: "/v1/kills"
+        case .kill: "/v1/kills/{id}"
+        case .killedTokens: "/v1/kills/{id}/tokens"
+        case .replicas: "/v1/replicas"
+        case .replica: "/v1/replicas/{name}"
+        case .audit: "/v1/audit"
         }
     }
 

@@ -10,8 +10,10 @@ package struct AdminLimits: Sendable {
     package var refusalsWaiting: Int
     /// How long that takes: longer than the wait of the others, so that more connections hardly try more tokens.
     package var crowdDelay: Duration
-    /// Connections at once; more wait in the system's queue.
+    /// Connections at once; for one more, one without a token is closed.
     package var connections: Int
+    /// How long the first head of a connection may take to arrive.
+    package var firstHeadTime: Duration
     /// How long a connection may stand without a request.
     package var idleTime: Duration
     /// How long requests under way may go on after a stop.
@@ -26,6 +28,7 @@ package struct AdminLimits: Sendable {
         refusalsWaiting: Int = 64,
         crowdDelay: Duration = .seconds(2),
         connections: Int = 512,
+        firstHeadTime: Duration = .seconds(3),
         idleTime: Duration = .seconds(30),
         stopGrace: Duration = .seconds(30),
         sessions: SessionLimits = SessionLimits()
@@ -36,8 +39,18 @@ package struct AdminLimits: Sendable {
         self.refusalsWaiting = refusalsWaiting
         self.crowdDelay = crowdDelay
         self.connections = connections
+        self.firstHeadTime = firstHeadTime
         self.idleTime = idleTime
         self.stopGrace = stopGrace
         self.sessions = sessions
     }
+
+    /// Of them, those without a token may have three quarters if they come from one network, so that others have the rest.
+    var places: ConnectionBook<ObjectIdentifier>.Places {
+        ConnectionBook.Places(all: self.connections, perNetwork: max(self.connections * 3 / 4, 1))
+    }
+
+    /// How many requests with a wrong token wait in all; one more is answered at once, or it would take somebody's place
+    /// for as long as it waits.
+    var refusalsHeld: Int { max(self.places.perNetwork * 3 / 4, 1) }
 }

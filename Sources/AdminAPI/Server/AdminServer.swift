@@ -1,46 +1,28 @@
 package import Audit
-internal import HummingbirdCore
 package import KillSwitch
 package import Listening
 package import Logging
-internal import NIOCore
-internal import NIOPosix
+package import NIOCore
 internal import ServiceLifecycle
 package import TokenModel
 package import TokenRefresh
 
 /// The control plane over HTTP, on a listener and an event loop of its own: a busy data path does not hold it up.
 ///
-/// ``listen(on:engine:kills:audit:monitor:tokens:claim:limits:clock:timepiece:logger:)``
+/// ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``
 /// first, so that a busy port is known before anything else
 /// starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that was chosen where 0 was asked for.
     package let address: AdminAddress
 
-    private let desk: AdminDesk
-    private let limits: AdminLimits
-    private let logger: Logger
-    private let loops: MultiThreadedEventLoopGroup
-    private let listener: ConnectionListener<HTTP1Channel.Value>
-    private let connections: OpenConnections
+    let desk: AdminDesk
+    private let listener: OperatorListener
 
-    private init(
-        address: AdminAddress,
-        desk: AdminDesk,
-        limits: AdminLimits,
-        logger: Logger,
-        loops: MultiThreadedEventLoopGroup,
-        listener: ConnectionListener<HTTP1Channel.Value>,
-        connections: OpenConnections
-    ) {
+    private init(address: AdminAddress, desk: AdminDesk, listener: OperatorListener) {
         self.address = address
         self.desk = desk
-        self.limits = limits
-        self.logger = logger
-        self.loops = loops
         self.listener = listener
-        self.connections = connections
     }
 
     /// Opens the listening socket. Connections wait there for ``run()``.
@@ -51,6 +33,7 @@ package final class AdminServer: Service, Sendable {
     ///   - audit: where changes are recorded; it must run for wrong tokens to be.
     ///   - monitor: knows about the process what this room can't see.
     ///   - claim: whether an older gateway may listen there still.
+    ///   - encrypt: gives a connection its TLS; `nil` for plain HTTP.
     ///   - clock: what refusals are delayed by.
     ///   - timepiece: what sessions of the dashboard end by.
     package static func listen(
@@ -61,6 +44,7 @@ package final class AdminServer: Service, Sendable {
         monitor: any GatewayMonitor,
         tokens: AdminTokens,
         claim: PortClaim = .first,
+        encrypt: (@Sendable (any Channel) throws -> Void)? = nil,
         limits: AdminLimits = AdminLimits(),
         clock: any Clock<Duration> = ContinuousClock(),
         timepiece: Timepiece = .system,
@@ -73,16 +57,17 @@ package final class AdminServer: Service, Sendable {
             audit: audit,
             monitor: monitor,
             door: door,
+            isEncrypted: encrypt != nil,
             limits: limits,
             timepiece: timepiece,
             logger: logger
         )
-        return try await Self.listen(on: address, desk, as: .admin, claim, limits: limits, logger: logger)
+        return try await Self.listen(on: address, desk, as: .admin, claim, encrypt, limits: limits)
     }
 
     /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
     ///
-    /// The parameters are those of ``listen(on:engine:kills:audit:monitor:tokens:claim:limits:clock:timepiece:logger:)``.
+    /// The parameters are those of ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -101,7 +86,7 @@ package final class AdminServer: Service, Sendable {
             limits: limits,
             logger: logger
         )
-        return try await Self.listen(on: address, desk, as: .metrics, claim, limits: limits, logger: logger)
+        return try await Self.listen(on: address, desk, as: .metrics, claim, nil, limits: limits)
     }
 
     private static func listen(
@@ -109,45 +94,18 @@ package final class AdminServer: Service, Sendable {
         _ desk: AdminDesk,
         as role: AdminServerError.Role,
         _ claim: PortClaim,
-        limits: AdminLimits,
-        logger: Logger
+        _ encrypt: (@Sendable (any Channel) throws -> Void)?,
+        limits: AdminLimits
     ) async throws(AdminServerError) -> AdminServer {
-        let http = Self.connections(to: desk, limits: limits)
-        let connections = OpenConnections()
-        let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
-            let listener = try await ConnectionListener.bind(
-                host: address.host,
-                port: address.port,
-                claim: claim,
-                backlog: 256,
-                on: loops,
-                configure: { listener in
-                    try listener.pipeline.syncOperations.addHandler(
-                        AvailableConnectionsChannelHandler(
-                            delegate: MaximumAvailableConnections(limits.connections, logger: Self.silence)
-                        )
-                    )
-                },
-                prepare: { http.setup(channel: $0, logger: Self.silence) },
-                handle: { connection in
-                    connections.opened(connection.channel)
-                    await http.handle(value: connection, logger: Self.silence)
-                    connections.closed(connection.channel)
-                }
-            )
-            let port = listener.channel.localAddress?.port ?? address.port
+            let place = OperatorListener.Place.network(address, claim, encrypt: encrypt)
+            let listener = try await OperatorListener.open(place, to: desk, limits: limits)
             return AdminServer(
-                address: AdminAddress(host: address.host, port: port),
+                address: AdminAddress(host: address.host, port: listener.port ?? address.port),
                 desk: desk,
-                limits: limits,
-                logger: logger,
-                loops: loops,
-                listener: listener,
-                connections: connections
+                listener: listener
             )
         } catch {
-            try? await loops.shutdownGracefully()
             throw AdminServerError(listeningOn: address, as: role, error)
         }
     }
@@ -155,21 +113,11 @@ package final class AdminServer: Service, Sendable {
     /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation; then lets the
     /// requests under way end within ``AdminLimits/stopGrace``. Call it once.
     package func run() async throws {
-        await withTaskCancellationOrGracefulShutdownHandler {
-            // Out of reach of the cancellation, for the sake of the grace.
-            await Task { await self.serve() }.value
-        } onCancelOrGracefulShutdown: {
-            self.stop()
-        }
-        self.connections.end()
-        try await self.loops.shutdownGracefully()
+        try await self.listener.run(beside: { await self.desk.recordKeptKills() }, stop: { self.stop() })
     }
 
     /// Takes no new connections and closes those without a request. Comes back at once; ``run()`` ends when all is done.
-    package func stop() {
-        self.listener.close()
-        self.connections.stop()
-    }
+    package func stop() { self.listener.stop() }
 
     /// From now on only these tokens are let in: for a token file that was read again. Where they are others, operators
     /// have to sign in to the dashboard anew.
@@ -181,39 +129,4 @@ package final class AdminServer: Service, Sendable {
         self.desk.dashboard?.endSessions()
         return true
     }
-
-    private func serve() async {
-        await withDiscardingTaskGroup { records in
-            records.addTask { await self.desk.recordKeptKills() }
-            await withTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { await self.listener.run() }
-                tasks.addTask {
-                    try? await self.listener.channel.closeFuture.get()
-                    try? await Task.sleep(for: self.limits.stopGrace)
-                }
-                await tasks.next()
-                tasks.cancelAll()
-            }
-            records.cancelAll()
-        }
-    }
-
-    private static func connections(to desk: AdminDesk, limits: AdminLimits) -> HTTP1Channel {
-        HTTP1Channel(
-            responder: { request, writer, connection in
-                try await desk.respond(to: request, with: writer, on: connection)
-            },
-            configuration: HTTP1Channel.Configuration(
-                idleTimeout: TimeAmount(limits.idleTime),
-                httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
-                    maxHeaderFieldSize: 16 << 10,
-                    maxHeaderListSize: 32 << 10,
-                    maxHeaderFieldCount: 100
-                )
-            )
-        )
-    }
-
-    /// The framework writes what callers sent into its logs.
-    private static let silence = Logger(label: "martlet.admin.http") { _ in SwiftLogNoOpLogHandler() }
 }

@@ -13,16 +13,53 @@ package struct AuditActor: Equatable, Sendable {
     }
 
     package let kind: Kind
+    /// Whose admin token it was; `nil` where that has no name but `admin`, which is the ``kind``'s.
+    package let name: String?
     /// An address, a user's number, a signal.
     package let from: String?
 
-    private init(_ kind: Kind, from: String?) {
+    private init(_ kind: Kind, name: String? = nil, from: String?) {
         self.kind = kind
+        self.name = name
         self.from = from
     }
 
-    /// - Parameter address: of the other end of the connection.
-    package static func admin(at address: String?) -> AuditActor { AuditActor(.admin, from: address) }
+    /// - Parameters:
+    ///   - name: whose admin token it was.
+    ///   - address: of the other end of the connection.
+    package static func admin(_ name: String? = nil, at address: String?) -> AuditActor {
+        AuditActor(.admin, name: name == Kind.admin.rawValue ? nil : name, from: address)
+    }
+
+    /// One who was remembered by ``memo``.
+    package static func admin(rememberedBy memo: String?) -> AuditActor {
+        let (name, from) = Self.parts(ofMemo: memo)
+        return .admin(name, at: from)
+    }
+
+    /// Who and from where, in one text.
+    package var memo: String? { Self.memo(self.name, from: self.from) }
+
+    /// - Parameter name: without an `@`, as an administrator's is.
+    static func memo(_ name: String?, from: String?) -> String? { name.map { "\($0)@\(from ?? "")" } ?? from }
+
+    /// What a ``memo`` is made of. The first `@` ends the name, of letters, digits, dots, underscores and hyphens.
+    static func parts(ofMemo memo: String?) -> (name: String?, from: String?) {
+        guard let memo, let mark = memo.utf8.firstIndex(of: UInt8(ascii: "@")), mark > memo.startIndex,
+            memo.utf8[..<mark].allSatisfy(Self.isNameByte)
+        else { return (nil, memo) }
+        let from = memo[memo.utf8.index(after: mark)...]
+        return (String(memo[..<mark]), from.isEmpty ? nil : String(from))
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
 
     /// - Parameter user: as the system numbers them.
     package static func command(user: UInt32) -> AuditActor { AuditActor(.command, from: "uid \(user)") }

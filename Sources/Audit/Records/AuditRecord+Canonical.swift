@@ -1,14 +1,18 @@
 extension AuditRecord {
     /// The one text of the record: its members as JSON, all of them, in the order of their names, without a space.
     ///
-    /// That is what `jq -cS` makes of the record as the admin API shows it, without its `hash`: so anybody can recompute it.
+    /// A ``name`` stands in `from`, with an `@` behind it: a version that knows no names passes over a member of its
+    /// own, and would so compute another hash.
+    ///
+    /// That is what `jq -cS` makes of the record as the admin API shows it, without its `hash`, and with its `name` put
+    /// there: so anybody can recompute it.
     package var canonical: [UInt8] {
         var text = CanonicalObject()
         text.add("action", self.action)
         text.add("actor", self.actor)
         text.add("boot", self.boot)
         text.add("detail", self.detail)
-        text.add("from", self.from)
+        text.add("from", AuditActor.memo(self.name, from: self.from))
         text.add("id", self.id)
         text.add("number", self.number)
         text.add("of", self.of)

@@ -19,9 +19,12 @@ extension AuditRecord {
         var reader = try FieldReader(bytes, formats: Self.format...Self.format)
         let text: String = try reader.read()
         try reader.finish()
-        guard let record = try? JSONDecoder().decode(AuditRecord.self, from: Data(text.utf8)),
+        guard var record = try? JSONDecoder().decode(AuditRecord.self, from: Data(text.utf8)),
             record.canonical.elementsEqual(text.utf8)
         else { throw FieldReader.malformed("text that is no record of this version's") }
+        if record.actor == AuditActor.Kind.admin.rawValue {
+            (record.name, record.from) = AuditActor.parts(ofMemo: record.from)
+        }
         self = record
     }
 }

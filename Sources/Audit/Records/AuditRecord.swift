@@ -15,8 +15,10 @@ package struct AuditRecord: Equatable, Sendable, Codable {
     package let action: String
     /// One of ``AuditActor/Kind``'s.
     package let actor: String
+    /// Whose admin token it was. It is stored and hashed as a part of ``from``.
+    package internal(set) var name: String?
     /// Where they came from.
-    package let from: String?
+    package internal(set) var from: String?
     package let replica: String
     package let boot: String?
     package let scope: Scope?
@@ -49,6 +51,7 @@ package struct AuditRecord: Equatable, Sendable, Codable {
         self.time = entry.time.rfc3339
         self.action = entry.action.rawValue
         self.actor = entry.actor.kind.rawValue
+        self.name = entry.actor.name
         self.from = entry.actor.from.map { Self.bounded($0, 128) }
         self.replica = Self.bounded(entry.replica, 256)
         self.boot = entry.boot?.rawValue

@@ -72,7 +72,7 @@ package final class AuditTrail: Sendable {
             self.logger.error(
                 "a kill goes ahead without a record in the audit log, which can't be written",
                 metadata: [
-                    "audit.action": "\(action.rawValue)", "audit.actor": "\(actor.from ?? actor.kind.rawValue)",
+                    "audit.action": "\(action.rawValue)", "audit.actor": "\(actor.memo ?? actor.kind.rawValue)",
                     "error.code": "\(error.code.rawValue)",
                 ]
             )
@@ -180,7 +180,7 @@ package final class AuditTrail: Sendable {
             "a change was put into the audit log",
             metadata: [
                 "audit.number": .stringConvertible(record.number), "audit.action": "\(record.action)",
-                "audit.actor": "\(record.from ?? record.actor)", "audit.outcome": "\(record.outcome ?? "-")",
+                "audit.actor": "\(entry.actor.memo ?? record.actor)", "audit.outcome": "\(record.outcome ?? "-")",
                 "audit.hash": "\(record.hash)",
             ]
         )

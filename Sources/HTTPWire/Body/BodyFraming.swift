@@ -27,27 +27,35 @@ extension BodyFraming {
 extension BodyFraming {
     /// What `Content-Length` and `Transfer-Encoding` say, or `nil` where neither is there.
     ///
+    /// - Parameter mergesEqualLengths: the same length said again is one, in a field of its own or in a list (RFC 9112
+    ///   §6.3); else a second is refused.
     /// - Throws: ``WireError/Code/badRequest`` for both at once, for two lengths, for a length that is not a plain
     ///   decimal number, and for a coding that is not ASCII; ``WireError/Code/notImplemented`` for a coding other than exactly `chunked`.
     static func declared(
         by fields: inout [Field],
         in bytes: Span<UInt8>,
-        minorVersion: UInt8
+        minorVersion: UInt8,
+        mergesEqualLengths: Bool = false
     ) throws(WireError) -> BodyFraming? {
         var declared: BodyFraming?
         for index in fields.indices {
             switch fields[index].known {
             case .contentLength:
-                guard declared == nil else { throw .bad("more than one field frames the body") }
-                declared = .length(try Self.length(fields[index].value, in: bytes))
+                let value = fields[index].value
+                let length = mergesEqualLengths ? try Self.lengths(value, in: bytes) : try Self.length(value, in: bytes)
+                switch declared {
+                case nil: declared = .length(length)
+                case .length(length) where mergesEqualLengths: break
+                case .length where mergesEqualLengths: throw WireError(.contentLengthsDiffer)
+                case .length: throw .bad("more than one Content-Length")
+                case .some: throw WireError(.twoFramings)
+                }
                 fields[index].isStripped = true
             case .transferEncoding:
-                guard declared == nil else { throw .bad("more than one field frames the body") }
-                guard minorVersion == 1 else { throw .bad("Transfer-Encoding in HTTP/1.0") }
-                guard bytes.isASCII(fields[index].value) else { throw .bad("bytes above 0x7F in a transfer coding") }
-                guard bytes.matches(fields[index].value, "chunked") else {
-                    throw WireError(.notImplemented, "a transfer coding other than chunked")
-                }
+                if let declared { throw WireError(declared.isChunked ? .transferEncodingTwice : .twoFramings) }
+                guard minorVersion == 1 else { throw WireError(.transferEncodingInHTTP10) }
+                guard bytes.isASCII(fields[index].value) else { throw WireError(.transferEncodingBytes) }
+                guard bytes.matches(fields[index].value, "chunked") else { throw WireError(.transferEncoding) }
                 declared = .chunked
             default: break
             }
@@ -55,11 +63,26 @@ extension BodyFraming {
         return declared
     }
 
+    /// A list of lengths that are all the same. An empty member is none.
+    private static func lengths(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) -> Int {
+        var common: Int?
+        var start = range.lower
+        while true {
+            var end = start
+            while end < range.upper, bytes[end] != .comma { end += 1 }
+            let length = try Self.length(bytes.trimmed(ByteRange(start, end)), in: bytes)
+            guard common ?? length == length else { throw WireError(.contentLengthsDiffer) }
+            guard end < range.upper else { return length }
+            common = length
+            start = end + 1
+        }
+    }
+
     private static func length(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) -> Int {
-        guard !range.isEmpty, range.count <= 18 else { throw .bad("a Content-Length that is no length") }
+        guard !range.isEmpty, range.count <= 18 else { throw WireError(.contentLength) }
         var length = 0
         for position in range.lower..<range.upper {
-            guard bytes[position].isDigit else { throw .bad("a Content-Length that is no decimal number") }
+            guard bytes[position].isDigit else { throw WireError(.contentLength) }
             length = length * 10 + Int(bytes[position] & 0x0F)
         }
         return length

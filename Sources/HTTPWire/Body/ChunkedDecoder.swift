@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Decodes `chunked` (RFC 9112 §7.1), strictly. Extensions are dropped, and bounded over the whole body.
+/// Decodes `chunked` (RFC 9112 §7.1), strictly. Well-formed extensions are dropped, and bounded over the whole body.
 ///
 ///     size ──CRLF──▶ data ──all of it──▶ dataEnd ──CRLF──▶ size
 ///       └──size 0──▶ trailers ──empty line──▶ (end)
@@ -55,32 +55,30 @@ struct ChunkedDecoder: Sendable {
         var size = 0
         while position < bytes.count, let digit = bytes[position].hexValue {
             // 15 digits stay below 2^60; leading zeroes count, so a line can't be endless either.
-            guard position < 15 else { throw .bad("a chunk size with too many digits") }
+            guard position < 15 else { throw WireError(.chunkSizeTooLong) }
             size = size << 4 | Int(digit)
             position += 1
         }
         guard position < bytes.count else { return nil }
-        guard position > 0 else { throw .bad("a chunk without a size") }
+        guard position > 0 else { throw WireError(.chunkSize) }
         let extensionStart = position
         if bytes[position] == .semicolon {
-            while position < bytes.count, bytes[position].isFieldValue { position += 1 }
-            guard self.extensionBytes + position - extensionStart <= Self.extensionLimit else {
-                throw .bad("chunk extensions are too large")
-            }
-            guard position < bytes.count else { return nil }
+            var extensions = ChunkExtensions(limit: Self.extensionLimit - self.extensionBytes)
+            guard let end = try extensions.end(in: bytes, from: position) else { return nil }
+            position = end
         }
-        guard bytes[position] == .carriageReturn else { throw .bad("a chunk size is not followed by CRLF") }
+        guard bytes[position] == .carriageReturn else { throw WireError(.chunkSize) }
         guard position + 1 < bytes.count else { return nil }
-        guard bytes[position + 1] == .lineFeed else { throw .bad("a chunk size is not followed by CRLF") }
+        guard bytes[position + 1] == .lineFeed else { throw WireError(.chunkSize) }
         return (size, position - extensionStart, position + 2)
     }
 
     /// Takes a CRLF, or returns `false` while it is not whole.
     private static func readLineEnd(_ buffer: inout ByteBuffer) throws(WireError) -> Bool {
         guard let first = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) else { return false }
-        guard first == .carriageReturn else { throw .bad("chunk data is not followed by CRLF") }
+        guard first == .carriageReturn else { throw WireError(.chunkEnd) }
         guard let second = buffer.getInteger(at: buffer.readerIndex + 1, as: UInt8.self) else { return false }
-        guard second == .lineFeed else { throw .bad("chunk data is not followed by CRLF") }
+        guard second == .lineFeed else { throw WireError(.chunkEnd) }
         buffer.moveReaderIndex(forwardBy: 2)
         return true
     }
@@ -98,12 +96,12 @@ struct ChunkedDecoder: Sendable {
     private mutating func readTrailerLines(_ buffer: inout ByteBuffer) throws(WireError) -> BodyDecoder.Step {
         guard let end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: Self.trailerLimits.head) else {
             guard buffer.readableBytes < Self.trailerLimits.head else {
-                throw WireError(.headTooLarge, "the trailers are too large")
+                throw WireError(.trailersTooLarge)
             }
             return .needsMore
         }
         guard let slice = buffer.readSlice(length: end) else { return .needsMore }
-        let section = FieldSection(limits: Self.trailerLimits, refusesUnderscores: false)
+        let section = FieldSection(limits: Self.trailerLimits, refusesLookalikes: false)
         var fields: [Field] = []
         try section.read(slice.readableBytesUInt8Span, from: 0, to: end, into: &fields)
         return .end(Trailers(bytes: slice, fields: fields))

@@ -16,7 +16,7 @@ struct ConnectionOptions {
             var members = ListMembers(of: fields[index].value)
             while let option = members.next(in: bytes) {
                 count += 1
-                guard count <= Self.limit else { throw .bad("too many Connection options") }
+                guard count <= Self.limit else { throw WireError(.tooManyConnectionOptions) }
                 if bytes.matches(option, "close") {
                     self.close = true
                 } else if bytes.matches(option, "keep-alive") {
@@ -38,12 +38,12 @@ struct ConnectionOptions {
         isRequest: Bool
     ) throws(WireError) {
         for position in option.lower..<option.upper where !bytes[position].isToken {
-            throw .bad("a Connection option is not a token")
+            throw WireError(.connectionOption)
         }
         let known = KnownField(option, in: bytes)
         // Some servers name it in every answer. It never passes as it came, and is read before this: no harm is in it.
         if known == .transferEncoding, !isRequest { return }
-        guard !known.isProtected else { throw .bad("a Connection option names a protected field") }
+        guard !known.isProtected else { throw WireError(.connectionNamesProtected) }
         for index in fields.indices where bytes.equal(fields[index].name, option) {
             fields[index].isStripped = true
         }

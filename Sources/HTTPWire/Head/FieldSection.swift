@@ -1,8 +1,9 @@
 /// Reads field lines (RFC 9112 §5), strictly: no folding, no space before the colon, CRLF only.
 struct FieldSection {
     let limits: HeadLimits
-    /// Refuse `_` in names: many upstreams turn it into `-`, and so read a field that was not checked here.
-    let refusesUnderscores: Bool
+    /// Refuse names that an upstream may take for a field of the gateway's, since it reads `_` as `-`: such a field would
+    /// not have been checked, or removed.
+    let refusesLookalikes: Bool
 
     /// The fields from `start` up to the empty line, which must end at `end`.
     ///
@@ -13,26 +14,27 @@ struct FieldSection {
         while bytes[position] != .carriageReturn {
             let field = try self.readLine(bytes, from: position, to: end)
             guard field.line.count <= self.limits.field + 2 else {
-                throw WireError(.headTooLarge, "a field is too large")
+                throw WireError(.fieldTooLarge)
             }
-            guard fields.count < self.limits.fields else { throw WireError(.headTooLarge, "too many fields") }
+            guard fields.count < self.limits.fields else { throw WireError(.tooManyFields) }
             fields.append(field)
             position = field.line.upper
         }
-        guard position + 2 == end, bytes[position + 1] == .lineFeed else { throw .bad("a bare CR in a field") }
+        guard position + 2 == end, bytes[position + 1] == .lineFeed else { throw WireError(.fieldValue) }
     }
 
     private func readLine(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(WireError) -> Field {
         var position = start
+        var hasUnderscore = false
         while bytes[position].isToken {
-            if self.refusesUnderscores, bytes[position] == .underscore { throw .bad("a field name with an underscore") }
+            if bytes[position] == .underscore { hasUnderscore = true }
             position += 1
         }
         guard bytes[position] == .colon else {
             throw position == start && (bytes[start] == .space || bytes[start] == .tab)
-                ? .bad("a folded or indented field") : .bad("a field name is not a token followed by a colon")
+                ? WireError(.foldedField) : WireError(.fieldName)
         }
-        guard position > start else { throw .bad("an empty field name") }
+        guard position > start else { throw WireError(.fieldName) }
         let name = ByteRange(start, position)
         position += 1
 
@@ -40,9 +42,15 @@ struct FieldSection {
         position = bytes.endOfVisibleWords(from: position)
         while bytes[position].isFieldValue { position += 1 }
         guard bytes[position] == .carriageReturn, bytes[position + 1] == .lineFeed else {
-            throw .bad("a control character in a field value")
+            throw WireError(.fieldValue)
         }
-        let known = KnownField(name, in: bytes)
+        var known = KnownField(name, in: bytes)
+        if hasUnderscore {
+            if self.refusesLookalikes, KnownField(hyphenated: name, in: bytes).isRequestMatter {
+                throw .bad("a field name whose _ an upstream may read as -, and so as a field of the gateway's")
+            }
+            if known == .other { known = .underscored }
+        }
         return Field(
             known: known,
             isStripped: known.isHopByHop,

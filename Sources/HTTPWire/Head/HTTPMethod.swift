@@ -11,6 +11,12 @@ package enum HTTPMethod: UInt8, Sendable {
         }
     }
 
+    /// Whether `range` names a method that anybody may use: `TRACE` would have the upstream send the token back.
+    package static func isServed(_ range: ByteRange, in bytes: Span<UInt8>) -> Bool {
+        for position in range.lower..<range.upper where !bytes[position].isToken { return false }
+        return !range.isEmpty && !bytes.matches(range, "trace") && !bytes.matches(range, "connect")
+    }
+
     /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE` and `CONNECT`, ``WireError/Code/badRequest`` for a
     ///   known method in other than upper case, which some upstream would take for the known one.
     init(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) {

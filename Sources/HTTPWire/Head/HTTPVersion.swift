@@ -11,7 +11,7 @@ enum HTTPVersion {
             bytes[range.lower + 5].isDigit, bytes[range.lower + 6] == .dot, bytes[range.lower + 7].isDigit
         else { throw .bad("no HTTP version where it belongs") }
         guard bytes[range.lower + 5] == 0x31, bytes[range.lower + 7] <= 0x31 else {
-            throw WireError(.versionUnsupported, "an HTTP version other than 1.0 and 1.1")
+            throw WireError(.httpVersion)
         }
         return bytes[range.lower + 7] & 1
     }

@@ -32,7 +32,7 @@ struct HeadAssembly<StartLine> {
         try self.readLine(buffer, judge)
         guard let line = self.line, let end else {
             // Also what is no line yet: a small limit for the head may be below that of a line.
-            guard buffer.readableBytes < limit else { throw WireError(.headTooLarge, "the head is too large") }
+            guard buffer.readableBytes < limit else { throw WireError(WireRule.headTooLarge) }
             return nil
         }
         self = HeadAssembly()

@@ -17,11 +17,11 @@ struct HeadScanner {
             index = found
             guard index > 0, bytes[index - 1] == .carriageReturn else {
                 self.scanned = index
-                throw .bad("a line ends with a bare LF")
+                throw WireError(.bareLineFeed)
             }
             guard index < 2 || bytes[index - 2] != .carriageReturn else {
                 self.scanned = index
-                throw .bad("a line ends with CR CR LF")
+                throw WireError(.doubledCarriageReturn)
             }
             let line = self.lineStart
             index += 1

@@ -1,7 +1,9 @@
 /// The fields that mean something to a gateway; all others pass unread.
-package enum KnownField: UInt8, Sendable {
+package enum KnownField: UInt8, CaseIterable, Sendable {
     /// No field that is read here.
     case other
+    /// No field that is read here either, under a name with `_`, which an upstream may read as `-`.
+    case underscored
     /// What routes and frames a message.
     case host, contentLength, transferEncoding
     /// What belongs to one connection or to the framing.
@@ -12,86 +14,170 @@ package enum KnownField: UInt8, Sendable {
     case authorization, martlet
     /// `Expect`.
     case expect
-    /// `Forwarded`, `X-Forwarded-*`, `X-Real-IP`: what tells of the caller's address.
-    case forwarding
+    /// What tells of the caller's address and of what it asked a proxy for; `xForwarded` is any other `X-Forwarded-*`.
+    case forwarded, xForwardedFor, xForwardedHost, xForwardedProto, xForwarded, xRealIP
+    /// What some upstreams take for the request's target.
+    case xOriginalURL, xRewriteURL
+    /// What some upstreams take for the request's method.
+    case xHTTPMethodOverride, xHTTPMethod, xMethodOverride
     /// What a browser says of the page that a request comes from.
     case origin, secFetchSite
+    /// Sessions.
+    case cookie, setCookie
     /// What points into the upstream.
-    case location, contentLocation, link
+    case location, contentLocation, operationLocation, link, refresh
+    /// What an upstream says of its own host, and a client would keep of the gateway's.
+    case altSvc, strictTransportSecurity, publicKeyPins, publicKeyPinsReportOnly
     /// The challenges of a 401.
     case wwwAuthenticate
     /// Nothing to us, but no `Connection` may name them.
-    case contentType, contentEncoding, cookie, setCookie, via, date
+    case contentType, contentEncoding, via, date
 
     /// Recognizes a name by its length and bytes, without regard to case.
     init(_ name: ByteRange, in bytes: Span<UInt8>) {
-        let (candidate, text) = Self.candidate(name, in: bytes)
-        if candidate != .other, bytes.matches(name, text) {
+        let candidate = Self.candidate(name, in: bytes)
+        if candidate != .other, bytes.matches(name, candidate.name) {
             self = candidate
         } else if name.count >= 8, bytes.matches(ByteRange(name.lower, name.lower + 8), "martlet-") {
             self = .martlet
         } else if name.count >= 12, bytes.matches(ByteRange(name.lower, name.lower + 12), "x-forwarded-") {
-            self = .forwarding
+            self = .xForwarded
         } else {
             self = .other
         }
     }
 
-    /// The one field that a name of this length and first letter can be. By length first: a switch over both would compare
-    /// each of its rows.
-    private static func candidate(_ name: ByteRange, in bytes: Span<UInt8>) -> (KnownField, StaticString) {
-        let first = bytes[name.lower].lowercased
-        return switch name.count {
-        case 2 where first == 0x74: (.te, "te")
-        case 3 where first == 0x76: (.via, "via")
-        case 4:
-            switch first {
-            case 0x68: (.host, "host")
-            case 0x6C: (.link, "link")
-            case 0x64: (.date, "date")
-            default: (.other, "")
-            }
-        case 6:
-            switch first {
-            case 0x65: (.expect, "expect")
-            case 0x63: (.cookie, "cookie")
-            case 0x6F: (.origin, "origin")
-            default: (.other, "")
-            }
-        case 7: first == 0x75 ? (.upgrade, "upgrade") : (.trailer, "trailer")
-        case 8: (.location, "location")
-        case 9: first == 0x66 ? (.forwarding, "forwarded") : (.forwarding, "x-real-ip")
-        case 10:
-            switch first {
-            case 0x63: (.connection, "connection")
-            case 0x6B: (.keepAlive, "keep-alive")
-            case 0x73: (.setCookie, "set-cookie")
-            default: (.other, "")
-            }
-        case 12: (.contentType, "content-type")
-        case 13: (.authorization, "authorization")
-        case 14:
-            switch first {
-            case 0x63: (.contentLength, "content-length")
-            case 0x68: (.http2Settings, "http2-settings")
-            case 0x73: (.secFetchSite, "sec-fetch-site")
-            default: (.other, "")
-            }
-        case 16:
-            switch first {
-            case 0x63 where bytes[name.lower + 8].lowercased == 0x6C: (.contentLocation, "content-location")
-            case 0x63: (.contentEncoding, "content-encoding")
-            case 0x70: (.proxyConnection, "proxy-connection")
-            case 0x77: (.wwwAuthenticate, "www-authenticate")
-            default: (.other, "")
-            }
-        case 17: (.transferEncoding, "transfer-encoding")
-        case 18: (.proxyAuthenticate, "proxy-authenticate")
-        case 19: (.proxyAuthorization, "proxy-authorization")
-        default: (.other, "")
+    /// What an upstream takes a name with `_` for that reads each as `-`, as many do behind CGI (RFC 3875 §4.1.18).
+    init(hyphenated name: ByteRange, in bytes: Span<UInt8>) {
+        let read = bytes.hyphenated(name)
+        self.init(ByteRange(0, read.count), in: read.span)
+    }
+
+    /// In lower case; of any `Martlet-*` and `X-Forwarded-*` what they begin with, and empty for fields that are not known.
+    package var name: StaticString {
+        switch self {
+        case .other, .underscored: ""
+        case .host: "host"
+        case .contentLength: "content-length"
+        case .transferEncoding: "transfer-encoding"
+        case .connection: "connection"
+        case .keepAlive: "keep-alive"
+        case .proxyConnection: "proxy-connection"
+        case .te: "te"
+        case .trailer: "trailer"
+        case .upgrade: "upgrade"
+        case .http2Settings: "http2-settings"
+        case .proxyAuthorization: "proxy-authorization"
+        case .proxyAuthenticate: "proxy-authenticate"
+        case .authorization: "authorization"
+        case .martlet: "martlet-"
+        case .expect: "expect"
+        case .forwarded: "forwarded"
+        case .xForwardedFor: "x-forwarded-for"
+        case .xForwardedHost: "x-forwarded-host"
+        case .xForwardedProto: "x-forwarded-proto"
+        case .xForwarded: "x-forwarded-"
+        case .xRealIP: "x-real-ip"
+        case .xOriginalURL: "x-original-url"
+        case .xRewriteURL: "x-rewrite-url"
+        case .xHTTPMethodOverride: "x-http-method-override"
+        case .xHTTPMethod: "x-http-method"
+        case .xMethodOverride: "x-method-override"
+        case .origin: "origin"
+        case .secFetchSite: "sec-fetch-site"
+        case .cookie: "cookie"
+        case .setCookie: "set-cookie"
+        case .location: "location"
+        case .contentLocation: "content-location"
+        case .operationLocation: "operation-location"
+        case .link: "link"
+        case .refresh: "refresh"
+        case .altSvc: "alt-svc"
+        case .strictTransportSecurity: "strict-transport-security"
+        case .publicKeyPins: "public-key-pins"
+        case .publicKeyPinsReportOnly: "public-key-pins-report-only"
+        case .wwwAuthenticate: "www-authenticate"
+        case .contentType: "content-type"
+        case .contentEncoding: "content-encoding"
+        case .via: "via"
+        case .date: "date"
         }
     }
 
+    /// The one field that a name of this length and first letter can be. By length first: a switch over both would compare
+    /// each of its rows.
+    private static func candidate(_ name: ByteRange, in bytes: Span<UInt8>) -> KnownField {
+        let first = bytes[name.lower].lowercased
+        return switch name.count {
+        case 2 where first == 0x74: .te
+        case 3 where first == 0x76: .via
+        case 4:
+            switch first {
+            case 0x68: .host
+            case 0x6C: .link
+            case 0x64: .date
+            default: .other
+            }
+        case 6:
+            switch first {
+            case 0x65: .expect
+            case 0x63: .cookie
+            case 0x6F: .origin
+            default: .other
+            }
+        case 7:
+            switch first {
+            case 0x61: .altSvc
+            case 0x72: .refresh
+            case 0x74: .trailer
+            case 0x75: .upgrade
+            default: .other
+            }
+        case 8: .location
+        case 9: first == 0x66 ? .forwarded : .xRealIP
+        case 10:
+            switch first {
+            case 0x63: .connection
+            case 0x6B: .keepAlive
+            case 0x73: .setCookie
+            default: .other
+            }
+        case 12: .contentType
+        case 13 where first == 0x78: bytes[name.lower + 2].lowercased == 0x68 ? .xHTTPMethod : .xRewriteURL
+        case 13: .authorization
+        case 14:
+            switch first {
+            case 0x63: .contentLength
+            case 0x68: .http2Settings
+            case 0x73: .secFetchSite
+            case 0x78: .xOriginalURL
+            default: .other
+            }
+        case 15: first == 0x78 ? .xForwardedFor : .publicKeyPins
+        case 16:
+            switch first {
+            case 0x63 where bytes[name.lower + 8].lowercased == 0x6C: .contentLocation
+            case 0x63: .contentEncoding
+            case 0x70: .proxyConnection
+            case 0x77: .wwwAuthenticate
+            case 0x78: .xForwardedHost
+            default: .other
+            }
+        case 17 where first == 0x78: bytes[name.lower + 2].lowercased == 0x66 ? .xForwardedProto : .xMethodOverride
+        case 17: .transferEncoding
+        case 18: first == 0x6F ? .operationLocation : .proxyAuthenticate
+        case 19: .proxyAuthorization
+        case 22: .xHTTPMethodOverride
+        case 25: .strictTransportSecurity
+        case 27: .publicKeyPinsReportOnly
+        default: .other
+        }
+    }
+}
+
+// MARK: - What may become of them
+
+extension KnownField {
     /// Fields of one connection only (RFC 9110 §7.6.1): they never pass. `Trailer` is none of them: it tells of the message.
     var isHopByHop: Bool {
         switch self {
@@ -106,18 +192,53 @@ package enum KnownField: UInt8, Sendable {
     var isProtected: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .martlet, .expect, .contentType,
-            .contentEncoding,
-            .cookie, .setCookie, .via, .date, .location, .contentLocation, .wwwAuthenticate:
+            .contentEncoding, .cookie, .setCookie, .via, .date, .location, .contentLocation, .wwwAuthenticate:
             true
         default: false
         }
     }
 
-    /// Fields whose values may point into the upstream, so that callers could not follow them.
-    var isTarget: Bool { self == .location || self == .contentLocation || self == .link }
-
-    /// Whether a trailer of this name may go on: none that frames, routes or authenticates (RFC 9110 §6.5.1).
-    var passesAsTrailer: Bool {
-        !self.isHopByHop && !self.isProtected && self != .forwarding && self != .trailer
+    /// Fields of a request that the gateway sets, removes or decides by.
+    var isRequestMatter: Bool {
+        switch self {
+        case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .trailer,
+            .upgrade, .http2Settings, .proxyAuthorization, .proxyAuthenticate, .authorization, .martlet, .expect,
+            .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xForwarded, .xRealIP, .xOriginalURL,
+            .xRewriteURL, .xHTTPMethodOverride, .xHTTPMethod, .xMethodOverride, .origin, .secFetchSite, .cookie, .via:
+            true
+        case .other, .underscored, .setCookie, .location, .contentLocation, .operationLocation, .link, .refresh,
+            .altSvc, .strictTransportSecurity, .publicKeyPins, .publicKeyPinsReportOnly, .wwwAuthenticate,
+            .contentType, .contentEncoding, .date:
+            false
+        }
     }
+
+    /// Fields whose values some upstreams take for the request's method.
+    package var isMethodOverride: Bool {
+        switch self {
+        case .xHTTPMethodOverride, .xHTTPMethod, .xMethodOverride: true
+        default: false
+        }
+    }
+
+    /// Fields whose values may point into the upstream, so that callers could not follow them.
+    var isTarget: Bool {
+        switch self {
+        case .location, .contentLocation, .operationLocation, .link, .refresh: true
+        default: false
+        }
+    }
+
+    /// Whether a response may have it for a caller.
+    func passesToCaller(withCookies: Bool) -> Bool {
+        switch self {
+        case .setCookie: withCookies
+        case .altSvc, .strictTransportSecurity, .publicKeyPins, .publicKeyPinsReportOnly: false
+        default: true
+        }
+    }
+
+    /// Whether a trailer of this name may go on: none that frames, routes or authenticates (RFC 9110 §6.5.1), nor any other
+    /// that a head must not have.
+    var passesAsTrailer: Bool { self == .other || self == .underscored }
 }

@@ -3,9 +3,12 @@ struct RequestFields {
     private(set) var host = ByteRange.empty
     private(set) var expectsContinue = false
     private(set) var passesTrailers = false
+    private(set) var hasCookies = false
+    private(set) var overridesMethod = false
+    private(set) var hasUnderscores = false
 
-    /// Marks as stripped what never goes upstream: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
-    /// tells of the caller's address, and the announcement of trailers that don't go either.
+    /// Marks as stripped what never goes upstream as it came: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
+    /// tells of the caller's address or of another target, and the announcement of trailers that don't go either.
     ///
     /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled, malformed or not that of an absolute
     ///   target, or where credentials are doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
@@ -45,7 +48,18 @@ struct RequestFields {
                 while let member = members.next(in: bytes) {
                     if bytes.matches(member, "trailers") { self.passesTrailers = true }
                 }
-            case .forwarding, .trailer: break
+            case .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xForwarded, .xRealIP, .xOriginalURL,
+                .xRewriteURL, .trailer:
+                break
+            case .cookie:
+                self.hasCookies = true
+                continue
+            case .xHTTPMethodOverride, .xHTTPMethod, .xMethodOverride:
+                self.overridesMethod = true
+                continue
+            case .underscored:
+                self.hasUnderscores = true
+                continue
             default: continue
             }
             fields[index].isStripped = true

@@ -27,6 +27,19 @@ package struct RequestHead: Sendable {
     package let asksForWebSocket: Bool
     /// `TE: trailers`: the caller knows of trailers, so its own may go on (RFC 9110 §6.5.1, §10.1.4).
     package let passesTrailers: Bool
+    /// There is a `Cookie`.
+    package let hasCookies: Bool
+    /// There is a field that some upstreams take for the request's method; see ``KnownField/isMethodOverride``.
+    package let overridesMethod: Bool
+    /// There is a name with `_`.
+    let hasUnderscores: Bool
+
+    /// To send it twice does no more than to send it once (RFC 9110 §9.2.2), also for an upstream that takes a field for its
+    /// method.
+    package var isIdempotent: Bool { self.method.isIdempotent && !self.overridesMethod }
+
+    /// An upstream that takes a field for its method may send a body behind a head that has none here (RFC 9110 §9.3.2).
+    package var mayMisleadItsAnswer: Bool { self.method == .head && self.overridesMethod }
 
     /// The host without its port.
     package var hostName: ByteRange {

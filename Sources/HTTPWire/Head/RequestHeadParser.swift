@@ -118,7 +118,7 @@ package struct RequestHeadParser {
     private mutating func parse(_ buffer: ByteBuffer, _ line: RequestLine) throws(WireError) -> RequestHead {
         let bytes = buffer.readableBytesUInt8Span
         let target = try RequestTarget(line.target, method: line.method, in: bytes)
-        let section = FieldSection(limits: self.limits, refusesUnderscores: true)
+        let section = FieldSection(limits: self.limits, refusesLookalikes: true)
         var fields = self.spare.take()
         try section.read(bytes, from: line.end, to: bytes.count, into: &fields)
         let connection = try ConnectionOptions(&fields, in: bytes, isRequest: true)
@@ -138,7 +138,10 @@ package struct RequestHeadParser {
             expectsContinue: meaning.expectsContinue && line.minorVersion == 1,
             asksForWebSocket: connection.upgrade && line.method == .get && line.minorVersion == 1
                 && (body == .none || body == .length(0)) && WebSocketUpgrade.isOffered(by: fields, in: bytes),
-            passesTrailers: meaning.passesTrailers
+            passesTrailers: meaning.passesTrailers,
+            hasCookies: meaning.hasCookies,
+            overridesMethod: meaning.overridesMethod,
+            hasUnderscores: meaning.hasUnderscores
         )
     }
 }

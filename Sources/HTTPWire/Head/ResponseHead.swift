@@ -6,7 +6,7 @@ package struct ResponseHead: Sendable {
     package let bytes: ByteBuffer
     /// 1 for HTTP/1.1, 0 for HTTP/1.0.
     package let minorVersion: UInt8
-    /// 100 to 599.
+    /// 100 to 999.
     package let status: Int
     /// From behind `HTTP/1.x ` to the end of the line with its CRLF: code and reason.
     package let statusLine: ByteRange
@@ -23,4 +23,11 @@ package struct ResponseHead: Sendable {
 
     /// 1xx: another head follows.
     package var isInterim: Bool { self.status < 200 }
+}
+
+extension ResponseHead {
+    /// There is a `Set-Cookie`.
+    package var setsCookies: Bool {
+        self.fields.contains { if case .setCookie = $0.known { true } else { false } }
+    }
 }

@@ -38,16 +38,25 @@ package struct ResponseHeadParser {
     private static func statusLine(_ bytes: Span<UInt8>, end: Int) throws(WireError) -> StatusLine {
         let lineEnd = end - 2
         for position in 0..<lineEnd where !bytes[position].isFieldValue {
-            throw .bad("a control character in the status line")
+            throw WireError(.statusLineControl)
         }
-        guard lineEnd >= 12, bytes[8] == .space else { throw .bad("no status line where it belongs") }
-        let minorVersion = try HTTPVersion.minor(ByteRange(0, 8), in: bytes)
+        guard lineEnd >= 12, bytes[8] == .space else { throw WireError(.notHTTP) }
+        let minorVersion = try Self.version(in: bytes)
         guard bytes[9].isDigit, bytes[10].isDigit, bytes[11].isDigit, lineEnd == 12 || bytes[12] == .space else {
-            throw .bad("a status that is not three digits")
+            throw WireError(.statusCode)
         }
         let status = Int(bytes[9] & 0x0F) * 100 + Int(bytes[10] & 0x0F) * 10 + Int(bytes[11] & 0x0F)
-        guard status >= 100, status < 600 else { throw .bad("a status out of range") }
+        // From 600 on no status means anything (RFC 9110 §15), but some servers have their own: it is the caller's to read.
+        guard status >= 100 else { throw WireError(.statusCode) }
         return StatusLine(minorVersion: minorVersion, status: status, end: end)
+    }
+
+    private static func version(in bytes: Span<UInt8>) throws(WireError) -> UInt8 {
+        do throws(WireError) {
+            return try HTTPVersion.minor(ByteRange(0, 8), in: bytes)
+        } catch {
+            throw error.rule == nil ? WireError(.notHTTP) : error
+        }
     }
 
     private mutating func parse(
@@ -57,11 +66,16 @@ package struct ResponseHeadParser {
     ) throws(WireError) -> ResponseHead {
         let bytes = buffer.readableBytesUInt8Span
         let status = line.status
-        let section = FieldSection(limits: self.limits, refusesUnderscores: false)
+        let section = FieldSection(limits: self.limits, refusesLookalikes: false)
         var fields = self.spare.take()
         try section.read(bytes, from: line.end, to: bytes.count, into: &fields)
         let connection = try ConnectionOptions(&fields, in: bytes, isRequest: false)
-        let declared = try BodyFraming.declared(by: &fields, in: bytes, minorVersion: line.minorVersion)
+        let declared = try BodyFraming.declared(
+            by: &fields,
+            in: bytes,
+            minorVersion: line.minorVersion,
+            mergesEqualLengths: true
+        )
         self.spare.keep(fields)
         let hasBody = status >= 200 && status != 204 && status != 304 && method != .head
         let body: BodyFraming = hasBody ? declared ?? .untilClose : .none

@@ -31,10 +31,42 @@ package final class AnswerTargets: Sendable {
         self.prefix = Array(prefix.utf8)
     }
 
-    /// The value of a `Location`, `Content-Location` or `Link` field as the caller gets it, or `nil` where it stays.
+    /// The value of a field that ``KnownField/isTarget`` as the caller gets it, or `nil` where it stays.
     func mapped(_ field: Field, in bytes: Span<UInt8>) -> [UInt8]? {
-        field.known == .link
-            ? self.mappedLink(field.value, in: bytes) : self.mappedTarget(field.value, in: bytes)
+        switch field.known {
+        case .link: self.mappedLink(field.value, in: bytes)
+        case .refresh: self.mappedRefresh(field.value, in: bytes)
+        default: self.mappedTarget(field.value, in: bytes)
+        }
+    }
+
+    /// Seconds, and behind them a target, as browsers read it: `5; url=/x`, `5,URL='/x'`, `5 /x` (WHATWG HTML §4.2.5.3,
+    /// shared declarative refresh steps).
+    private func mappedRefresh(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
+        var start = range.lower
+        while start < range.upper, bytes[start].isDigit || bytes[start] == .dot { start += 1 }
+        let seconds = start
+        start = bytes.endOfSpace(from: start, upTo: range.upper)
+        if start < range.upper, bytes[start] == .semicolon || bytes[start] == .comma {
+            start = bytes.endOfSpace(from: start + 1, upTo: range.upper)
+        }
+        guard seconds > range.lower, start > seconds else { return nil }
+        if start + 3 <= range.upper, bytes.matches(ByteRange(start, start + 3), "url") {
+            let equals = bytes.endOfSpace(from: start + 3, upTo: range.upper)
+            if equals < range.upper, bytes[equals] == .equals {
+                start = bytes.endOfSpace(from: equals + 1, upTo: range.upper)
+            }
+        }
+        var end = range.upper
+        if start < end, bytes[start] == .quote || bytes[start] == 0x27 {
+            let quote = bytes[start]
+            start += 1
+            end = start
+            while end < range.upper, bytes[end] != quote { end += 1 }
+        }
+        return self.mappedTarget(ByteRange(start, end), in: bytes).map { target in
+            bytes.copy(range.lower, start) + target + bytes.copy(end, range.upper)
+        }
     }
 
     /// A list of `<target>; parameters` (RFC 8288 §3), each target mapped. Parameters stay, `anchor` too.
@@ -124,6 +156,13 @@ extension Span<UInt8> {
         copy.reserveCapacity(upper - lower)
         for position in lower..<upper { copy.append(self[position]) }
         return copy
+    }
+
+    /// The first position from `start` on that is neither a space nor a tab.
+    fileprivate func endOfSpace(from start: Int, upTo end: Int) -> Int {
+        var position = start
+        while position < end, self[position] == .space || self[position] == .tab { position += 1 }
+        return position
     }
 
     /// Behind the quote that ends the string which begins at `start` (RFC 9110 §5.6.4), or `end` where none does.

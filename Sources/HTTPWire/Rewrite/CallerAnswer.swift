@@ -10,6 +10,7 @@ package enum CallerAnswer {
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
     ///   - extra: whole lines to add, each with its CRLF.
     ///   - targets: where targets in the upstream come back to; `nil` leaves them as they are.
+    ///   - passesCookies: lets `Set-Cookie` through.
     ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
     package static func head(
         of answer: ResponseHead,
@@ -18,6 +19,7 @@ package enum CallerAnswer {
         keepAlive: Bool = false,
         extra: StaticString = "",
         targets: AnswerTargets? = nil,
+        passesCookies: Bool = false,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
         let source = answer.bytes
@@ -32,9 +34,9 @@ package enum CallerAnswer {
             head.write(answer.statusLine, of: source)
         }
         if let targets, answer.fields.contains(where: { $0.known.isTarget && !$0.isStripped }) {
-            head.writeMapped(answer.fields, of: source, by: targets)
+            head.writeMapped(answer.fields, of: source, by: targets) { $0.passesToCaller(passesCookies) }
         } else {
-            head.writePassing(answer.fields, of: source) { !$0.isStripped }
+            head.writePassing(answer.fields, of: source) { $0.passesToCaller(passesCookies) }
         }
         head.writeFraming(framing, isRequest: false, method: .other)
         if framing == .none, let length = answer.describedLength {
@@ -72,10 +74,15 @@ extension ByteBuffer {
         return end
     }
 
-    /// Copies the lines that are not stripped, each with its targets mapped where there are any to map.
-    fileprivate mutating func writeMapped(_ fields: [Field], of source: ByteBuffer, by targets: AnswerTargets) {
+    /// Copies the lines that pass, each with its targets mapped where there are any to map.
+    fileprivate mutating func writeMapped(
+        _ fields: [Field],
+        of source: ByteBuffer,
+        by targets: AnswerTargets,
+        where passes: (Field) -> Bool
+    ) {
         let bytes = source.readableBytesUInt8Span
-        for field in fields where !field.isStripped {
+        for field in fields where passes(field) {
             if field.known.isTarget, let value = targets.mapped(field, in: bytes) {
                 self.write(field.name, of: source)
                 self.writeStaticString(": ")
@@ -99,5 +106,11 @@ extension ByteBuffer {
             runEnd = field.line.upper
         }
         if runEnd > runStart { self.write(ByteRange(runStart, runEnd), of: source) }
+    }
+}
+
+extension Field {
+    fileprivate func passesToCaller(_ withCookies: Bool) -> Bool {
+        !self.isStripped && self.known.passesToCaller(withCookies: withCookies)
     }
 }

@@ -15,6 +15,10 @@ package final class UpstreamRequest: Sendable {
     private let injectedTwin: [UInt8]?
     /// Answers are looked at: they must not come compressed.
     private let asksForIdentity: Bool
+    /// The caller's `Cookie` passes.
+    private let passesCookies: Bool
+    /// What the caller says of its own callers is kept, and extended by the caller's address.
+    package let appendsForwarded: Bool
 
     /// - Parameters:
     ///   - path: of the upstream, beginning and ending with `/`.
@@ -22,12 +26,24 @@ package final class UpstreamRequest: Sendable {
     ///   - via: adds `Via: 1.1 martlet` (RFC 9110 §7.6.3).
     ///   - injectedName: the name of the field that will carry the token.
     ///   - asksForIdentity: puts `Accept-Encoding: identity` in place of the caller's (RFC 9110 §12.5.3).
-    package init(path: String, host: String, via: Bool, injectedName: String, asksForIdentity: Bool = false) {
+    ///   - passesCookies: lets the caller's `Cookie` through.
+    ///   - appendsForwarded: keeps and extends `Forwarded` (RFC 7239) and its older kin, which are dropped else.
+    package init(
+        path: String,
+        host: String,
+        via: Bool,
+        injectedName: String,
+        asksForIdentity: Bool = false,
+        passesCookies: Bool = false,
+        appendsForwarded: Bool = false
+    ) {
         self.path = ByteBuffer(string: path)
         self.host = ByteBuffer(string: "Host: \(host)\r\n")
         self.via = via
         let name = Array(injectedName.lowercased().utf8)
         self.asksForIdentity = asksForIdentity
+        self.passesCookies = passesCookies
+        self.appendsForwarded = appendsForwarded
         self.injectedName = name == Array("authorization".utf8) ? nil : name
         let twin = name.map { $0 == .underscore ? UInt8(ascii: "-") : $0 }
         self.injectedTwin = twin == name ? nil : twin
@@ -41,6 +57,7 @@ package final class UpstreamRequest: Sendable {
     ///     upstream's stands in front of it (`strip: false`).
     ///   - framing: of the body as it will be sent; a request has none that ends with the connection.
     ///   - expects: adds `Expect: 100-continue` (RFC 9110 §10.1.1).
+    ///   - hop: the caller, where this ``appendsForwarded``.
     ///   - spare: room to leave for the injected line, in bytes.
     ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
     package func head(
@@ -48,6 +65,7 @@ package final class UpstreamRequest: Sendable {
         replacing prefix: Int,
         framing: BodyFraming,
         expects: Bool = false,
+        hop: ForwardingHop? = nil,
         spare: Int,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
@@ -62,6 +80,7 @@ package final class UpstreamRequest: Sendable {
         head.writeStaticString(" HTTP/1.1\r\n")
         head.writeImmutableBuffer(self.host)
         head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isReplaced($0, in: source) }
+        if self.appendsForwarded, let hop { head.writeForwarding(of: request, behind: hop) }
         // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
         if self.via { head.writeStaticString("Via: 1.1 martlet\r\n") }
         if self.asksForIdentity { head.writeStaticString("Accept-Encoding: identity\r\n") }
@@ -72,11 +91,29 @@ package final class UpstreamRequest: Sendable {
     }
 
     /// The end of a chunked body with the trailers that may go upstream: none that frames, routes or authenticates, none
-    /// named like the injected field, and none whose underscores an upstream may turn into that.
+    /// that is written here, and none that an upstream may take for such a one.
     package func lastChunk(_ trailers: Trailers?, allocator: ByteBufferAllocator) -> ByteBuffer {
-        .lastChunk(trailers, allocator: allocator) { field, bytes in
-            !self.isInjected(field, in: bytes) && !bytes.hasUnderscore(in: field.name)
+        .lastChunk(trailers, allocator: allocator) { field, source in
+            guard !self.isReplaced(field, in: source) else { return false }
+            let bytes = source.readableBytesUInt8Span
+            return field.known != .underscored
+                || KnownField(hyphenated: field.name, in: bytes).passesAsTrailer && !self.isLookalike(field, in: bytes)
         }
+    }
+
+    /// Whether a request has a field that the upstream may take for one that is written here, since it reads `_` as `-`.
+    package func isMistakable(_ request: RequestHead) -> Bool {
+        guard request.hasUnderscores else { return false }
+        let bytes = request.bytes.readableBytesUInt8Span
+        return request.fields.contains { $0.known == .underscored && self.isLookalike($0, in: bytes) }
+    }
+
+    /// - Parameter field: whose name has `_`. One of the injected field's very name is replaced, as any other is.
+    private func isLookalike(_ field: Field, in bytes: Span<UInt8>) -> Bool {
+        let read = bytes.hyphenated(field.name)
+        if self.asksForIdentity, read == Array("accept-encoding".utf8) { return true }
+        guard let name = self.injectedName, !bytes.matches(field.name, lowercase: name) else { return false }
+        return read == self.injectedTwin ?? name
     }
 
     private func writeTarget(of request: RequestHead, replacing prefix: Int, into head: inout ByteBuffer) {
@@ -96,10 +133,11 @@ package final class UpstreamRequest: Sendable {
         head.write(target.query, of: request.bytes)
     }
 
-    /// Another line is written in place of the caller's.
-    private func isReplaced(_ field: Field, in bytes: ByteBuffer) -> Bool {
-        if self.asksForIdentity, bytes.readableBytesUInt8Span.matches(field.name, "accept-encoding") { return true }
-        return self.isInjected(field, in: bytes)
+    /// It does not pass this route, or another line is written in its place.
+    private func isReplaced(_ field: Field, in source: ByteBuffer) -> Bool {
+        if field.known == .cookie, !self.passesCookies { return true }
+        if self.asksForIdentity, source.readableBytesUInt8Span.matches(field.name, "accept-encoding") { return true }
+        return self.isInjected(field, in: source)
     }
 
     private func isInjected(_ field: Field, in bytes: ByteBuffer) -> Bool {
@@ -124,13 +162,5 @@ extension ByteBuffer {
             self.writeStaticString("Content-Length: 0\r\n")
         case .none, .untilClose: break
         }
-    }
-}
-
-extension ByteBuffer {
-    fileprivate func hasUnderscore(in range: ByteRange) -> Bool {
-        let bytes = self.readableBytesUInt8Span
-        for position in range.lower..<range.upper where bytes[position] == .underscore { return true }
-        return false
     }
 }

@@ -9,7 +9,7 @@ package struct KeptKill: Equatable, Sendable {
     package let orderedAt: WallTime
     /// This process was asked for it; else one that shares `state_dir`, or an earlier start.
     package let isOwn: Bool
-    /// Where the order came from, as far as it is this process's own.
+    /// Who ordered it, and from where, as far as it is this process's own.
     package let orderer: String?
     /// It stands in `state_dir` until it is recorded.
     let isInCopy: Bool

@@ -74,16 +74,17 @@ extension RevocationRecord {
 }
 
 extension RevocationRecord {
-    private static let format: UInt8 = 2
+    /// 1 and 2 say of the issuer its origin alone, 3 and 4 say it whole; 2 and 4 have a claim.
+    private static let formats: ClosedRange<UInt8> = 1...4
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        // Without a claim as before: a replica that is not yet replaced reads it too.
-        let writer = FieldWriter(format: self.claim == nil ? 1 : Self.format)
+        // A replica that is not yet replaced does not read an issuer, and must not: it would ask another of the same origin.
+        let writer = FieldWriter(format: (self.binding.issuer.mark == nil ? 1 : 3) + (self.claim == nil ? 0 : 1))
         writer.write(self.epoch.rawValue)
         writer.write(self.account.rawValue)
         writer.write(self.binding.provider.rawValue)
-        writer.write(self.binding.tokenEndpointOrigin)
+        writer.write(self.binding.issuer.mark ?? self.binding.issuer.origin)
         writer.write(self.binding.clientID)
         writer.write(self.kind.rawValue)
         writer.write(self.token) { writer.write($0) }
@@ -103,14 +104,14 @@ extension RevocationRecord {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: 1...Self.format)
+        var reader = try FieldReader(bytes, formats: Self.formats)
         self.epoch = Epoch(rawValue: try reader.read())
         self.account = AccountID(rawValue: try reader.read())
-        self.binding = AccountRecord.Binding(
-            provider: ProviderID(rawValue: try reader.read()),
-            tokenEndpointOrigin: try reader.read(),
-            clientID: try reader.read()
-        )
+        let provider = ProviderID(rawValue: try reader.read())
+        let issuer = try reader.read(String.self)
+        let marked = reader.format < 3 ? TokenIssuer.origin(issuer) : TokenIssuer(mark: issuer)
+        guard let marked else { throw FieldReader.malformed("an unknown form of issuer") }
+        self.binding = AccountRecord.Binding(provider: provider, issuer: marked, clientID: try reader.read())
         guard let kind = RevocableToken(rawValue: try reader.read()) else {
             throw FieldReader.malformed("an unknown kind of token")
         }
@@ -125,7 +126,7 @@ extension RevocationRecord {
         }
         self.outcome = outcome
         self.tries = Int(try reader.read(Int64.self))
-        if reader.format >= 2 {
+        if reader.format.isMultiple(of: 2) {
             self.claim = AccountRecord.Claim(
                 boot: BootID(rawValue: try reader.read()),
                 id: ClaimID(rawValue: try reader.read()),

@@ -38,7 +38,7 @@ struct AnswerWriter {
             fields.append(HTTPField(name: name, value: field.value))
         }
         if !fields.contains(.date) {
-            fields[.date] = HTTPDate.text(Moment.now.wall)
+            fields[.date] = Moment.now.wall.httpDate
         }
         if let length = answer.body.length, !fields.contains(.contentLength), !fields.contains(.transferEncoding) {
             fields[.contentLength] = String(length)

@@ -8,6 +8,12 @@ package struct ProviderURL: Hashable, Sendable {
     package let origin: String
     /// As it may be logged: without the query, in which some write a key.
     package var withoutQuery: String { self.origin + self.path }
+    /// As an endpoint is told from others: two ways to write the host and the port are one.
+    package var endpointID: String {
+        self.origin + (self.path.isEmpty ? "/" : self.path) + (self.query.map { "?" + $0 } ?? "")
+    }
+    /// As an issuer is told from others, to which the slash at its end belongs (RFC 8414 §3.3).
+    package var issuerID: String { self.origin + self.path }
     /// Whether it is `https`.
     package let isEncrypted: Bool
     /// From the first `/` to before the `?`; may be empty.

@@ -77,6 +77,8 @@ extension VerdictReason {
     package static let sendingTooLate = VerdictReason(ours: "sending_too_late")
     /// The provider's metadata (RFC 8414) can't be had, so that nobody knows where to send.
     package static let discoveryFailed = VerdictReason(ours: "discovery_failed")
+    /// The issuer names another token endpoint than the one that the token belongs to.
+    package static let endpointMoved = VerdictReason(ours: "endpoint_moved")
     /// The assertion that the request needs could not be signed.
     package static let signingFailed = VerdictReason(ours: "signing_failed")
     /// The provider, or the client that the token was made for, is not configured any more: nobody is asked.

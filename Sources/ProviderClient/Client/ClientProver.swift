@@ -30,9 +30,9 @@ final class ClientProver: Sendable {
     /// Whether there is more than one.
     var hasChoice: Bool { self.client.proofs.count > 1 }
 
-    /// Whether some are signed for the token endpoint, so that it must be known.
-    var namesTokenEndpoint: Bool {
-        self.client.proofs.contains { if case .signed(_, audience: nil, _) = $0 { true } else { false } }
+    /// Whether some are signed, so that the token endpoint must be known: they are worth something there.
+    var signs: Bool {
+        self.client.proofs.contains { if case .signed = $0 { true } else { false } }
     }
 
     /// Whether it is one of the client's secrets.
@@ -50,12 +50,21 @@ final class ClientProver: Sendable {
         }
     }
 
+    /// A revocation endpoint, and whose it is.
+    struct RevocationPlace: Equatable {
+        let endpoint: ProviderURL
+        let tokenEndpoint: ProviderURL
+        /// `nil` where nobody has said.
+        let issuer: String?
+    }
+
     /// Whom a signed proof is for.
     enum Audience: Equatable {
         /// Whom the configuration names for token requests, else the token endpoint.
         case tokens(ProviderURL)
-        /// Whom it names for revocations, else the same.
-        case revocation(ProviderURL)
+        /// Whom it names for revocations, else as for tokens; but where the endpoints are of two origins, the issuer. A
+        /// provider that lies could name the token endpoint of another, and take what its own revocation endpoint is shown there.
+        case revocation(RevocationPlace)
         /// This URL, whatever is configured.
         case own(ProviderURL)
     }
@@ -67,7 +76,10 @@ final class ClientProver: Sendable {
         else { return nil }
         return switch audience {
         case .tokens(let endpoint): named ?? endpoint.text
-        case .revocation(let endpoint): namedForRevocation ?? named ?? endpoint.text
+        case .revocation(let place):
+            namedForRevocation ?? named
+                ?? (place.endpoint.origin == place.tokenEndpoint.origin
+                    ? place.tokenEndpoint.text : place.issuer ?? place.endpoint.text)
         case .own(let endpoint): endpoint.text
         }
     }

@@ -17,14 +17,19 @@ final class ProviderClock: Sendable {
     /// A difference below this is the exchange itself, and a clock that rounds.
     private static let tolerance = Duration.seconds(10)
     private static let worthTelling = Duration.seconds(60)
+    /// A provider that lies gets no assertion that is good long after now.
+    private static let mostCorrected = Duration.seconds(600)
 
     private let state = Mutex(State())
     private let logger: Logger
 
     init(logger: Logger) { self.logger = logger }
 
-    /// `now` by the provider's clock, as far as it is known.
-    func corrected(_ now: WallTime) -> WallTime { now.advanced(by: self.state.withLock { $0.difference }) }
+    /// `now` by the provider's clock, as far as it is known, and ten minutes off at most.
+    func corrected(_ now: WallTime) -> WallTime {
+        let difference = self.state.withLock { $0.difference }
+        return now.advanced(by: min(max(difference, .zero - Self.mostCorrected), Self.mostCorrected))
+    }
 
     /// Learns from an answer that was complete at `now`. Says once when the clocks part by more than a minute, and again
     /// after they had agreed.

@@ -17,7 +17,14 @@ final class MetadataSource: Sendable {
         case known(ProviderMetadata)
     }
 
+    /// The last token endpoint that the issuer has named, also while it is asked anew, and when that was.
+    private struct Finding {
+        let tokenEndpoint: ProviderURL
+        let foundAt: ContinuousClock.Instant
+    }
+
     private let state: Mutex<State>
+    private let last = Mutex<Finding?>(nil)
     /// `nil` where the configuration names the endpoints.
     private let issuer: ProviderIssuer?
     /// What the configuration names stands before what the issuer says.
@@ -54,6 +61,15 @@ final class MetadataSource: Sendable {
         }
     }
 
+    /// The token endpoint that the issuer named last; `nil` where it has named none yet.
+    var lastTokenEndpoint: ProviderURL? { self.last.withLock { $0?.tokenEndpoint } }
+
+    /// Asks again before the next use, where the issuer was not asked just now.
+    func doubt() {
+        let isOld = self.last.withLock { $0.map { .seconds(60) <= $0.foundAt.duration(to: .now) } ?? false }
+        if isOld { self.forget() }
+    }
+
     /// Asks the issuer, whatever is known.
     func survey() async -> MetadataFinding {
         guard let issuer = self.issuer else { return .notAsked }
@@ -67,6 +83,9 @@ final class MetadataSource: Sendable {
     }
 
     /// Where tokens are revoked, at once where it is named or known; `nil` where the provider has no such place.
+    /// Whether the configuration says where tokens are revoked, and not the issuer.
+    var isRevocationEndpointNamed: Bool { self.issuer == nil || self.namedRevocationEndpoint != nil }
+
     func revocationEndpoint() async throws(Unavailable) -> ProviderURL? {
         if let endpoint = self.namedRevocationEndpoint { return endpoint }
         return try await self.metadata().revocationEndpoint
@@ -107,6 +126,7 @@ final class MetadataSource: Sendable {
             self.state.withLock { $0 = .unknown }
             return .failure(Unavailable())
         }
+        self.last.withLock { $0 = Finding(tokenEndpoint: metadata.tokenEndpoint, foundAt: .now) }
         self.state.withLock { $0 = .known(metadata) }
         if self.revokes == false { self.tellThatNothingRevokes() }
         return .success(metadata)

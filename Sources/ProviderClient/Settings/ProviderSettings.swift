@@ -66,13 +66,20 @@ package struct ProviderSettings: Sendable {
 }
 
 extension ProviderSettings {
-    /// Whom tokens of this provider belong to.
-    package var binding: EndpointBinding {
-        let origin =
-            switch self.endpoints {
-            case .named(let metadata): metadata.tokenEndpoint.origin
-            case .discovered(let issuer, let tokenEndpoint, _): tokenEndpoint?.origin ?? issuer.url.origin
-            }
-        return EndpointBinding(tokenEndpointOrigin: origin, clientID: self.client.clientID)
+    /// Who issues this provider's tokens.
+    ///
+    /// - Parameter found: the token endpoint that the issuer names, where that is known.
+    package func issuer(naming found: ProviderURL? = nil) -> TokenIssuer {
+        switch self.endpoints {
+        case .named(let metadata): .tokenEndpoint(metadata.tokenEndpoint.endpointID)
+        case .discovered(_, let tokenEndpoint?, _): .tokenEndpoint(tokenEndpoint.endpointID)
+        case .discovered(let issuer, nil, _): .issuer(issuer.url.issuerID, tokenEndpoint: found?.endpointID)
+        }
+    }
+
+    /// The issuer as its assertions may name it; `nil` where the configuration does not say it.
+    var issuerName: String? {
+        guard case .discovered(let issuer, _, _) = self.endpoints else { return nil }
+        return issuer.url.text
     }
 }

@@ -53,7 +53,7 @@ package final class Caller: Sendable {
     /// Whether it may use the route at `index` of the table for such a request.
     func may(use index: Int, for request: RequestHead) -> Bool {
         if let routes = self.routes, !routes[index] { return false }
-        return self.mayUseMethod(of: request) && !self.overridesMethod(in: request)
+        return self.mayUseMethod(of: request) && (!request.overridesMethod || self.mayOverrideMethod(in: request))
     }
 
     /// Whether a tunnel that it opened by the route at `index` of the table may go on; tunnels are opened with GET.
@@ -69,18 +69,14 @@ package final class Caller: Sendable {
         return "the caller may not use the method"
     }
 
-    /// Whether a field asks for a method that it may not use: many an upstream goes by that instead of the request's own.
-    private func overridesMethod(in request: RequestHead) -> Bool {
-        guard self.methods != nil else { return false }
+    /// Whether it may use each method that a field asks for: many an upstream goes by that instead of the request's own.
+    private func mayOverrideMethod(in request: RequestHead) -> Bool {
         let bytes = request.bytes.readableBytesUInt8Span
-        return request.fields.contains { field in
-            guard Self.overrides.contains(where: { bytes.matches(field.name, lowercase: $0) }) else { return false }
-            return !self.overriding.contains { bytes.matches(field.value, lowercase: $0) }
+        return request.fields.allSatisfy { field in
+            guard field.known.isMethodOverride else { return true }
+            guard HTTPMethod.isServed(field.value, in: bytes) else { return false }
+            return self.methods == nil || self.overriding.contains { bytes.matches(field.value, lowercase: $0) }
         }
-    }
-
-    private static let overrides = ["x-http-method-override", "x-http-method", "x-method-override"].map {
-        Array($0.utf8)
     }
 
     private func mayUseMethod(of request: RequestHead) -> Bool {

@@ -1,3 +1,5 @@
+import Listening
+
 /// The callers of one table, by each thing that they are known by. An object, since each request takes hold of it.
 final class Callers: Sendable {
     /// How long a look-up takes tells nothing of a key: what it may tell of is the digest, and nobody can choose a key by

@@ -1,4 +1,5 @@
 import HTTPWire
+package import Listening
 import TokenModel
 
 /// Whoever is at the other end of one connection, before it has proven itself: which door it came by, and the key that

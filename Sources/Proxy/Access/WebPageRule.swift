@@ -25,7 +25,8 @@ struct WebPageRule: Sendable {
         guard !host.isEmpty, !self.isOwn(host, in: bytes) else { return nil }
         return GatewayError(
             .callerForbidden,
-            reason: "Host is not one of the listener's or a route's; set match.host, or send one of those"
+            reason:
+                "Host is none of the listener's; send localhost or its address, or name callers in the configuration"
         )
     }
 

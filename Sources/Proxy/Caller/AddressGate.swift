@@ -1,3 +1,4 @@
+import Listening
 import NIOCore
 
 /// Stands where a caller's pipeline will be until it is known where the connection comes from: then either that is built,
@@ -28,7 +29,7 @@ final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func enter(_ channel: any Channel) -> Bool {
-        guard let address = channel.remoteAddress.flatMap({ CallerNetwork($0) }) else { return true }
+        guard let address = channel.remoteAddress.flatMap({ PeerNetwork($0) }) else { return true }
         guard self.limit.enter(address) else { return false }
         let limit = self.limit
         channel.closeFuture.whenComplete { _ in limit.leave(address) }

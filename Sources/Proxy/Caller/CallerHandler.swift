@@ -1,4 +1,5 @@
 import HTTPWire
+import Listening
 import NIOCore
 import NIOSSL
 import NIOTLS
@@ -51,6 +52,11 @@ final class CallerHandler: ChannelDuplexHandler {
     private var waitingSince: Tick
     private(set) var isWritable = true
     private(set) var allocator = ByteBufferAllocator()
+    /// Where the caller is, for upstreams that are told; made once.
+    private(set) lazy var hop = ForwardingHop(
+        address: self.context?.remoteAddress?.ipAddress,
+        isEncrypted: self.isEncrypted
+    )
     /// Where the loop keeps it.
     var index = 0
 
@@ -221,17 +227,19 @@ extension CallerHandler {
     func write(_ bytes: ByteBuffer, isHead: Bool = false) {
         guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
         self.direct?.usesChannel()
-        self.context?.write(self.wrapOutboundOut(full), promise: nil)
+        self.context?.write(self.wrapOutboundOut(full.bytes), promise: nil)
     }
 
     /// So much waits for a flush that it had better go at once.
     var hasMuchToFlush: Bool { self.outbox.isLarge }
 
     func flush() {
-        guard var bytes = self.outbox.take(&self.loop.answerHeads) else {
+        let isHead = self.outbox.holdsHead
+        guard var bytes = self.outbox.take() else {
             self.context?.flush()
             return
         }
+        if isHead { self.loop.answerHeads.keep(bytes) }
         if self.direct?.send(&bytes) == true { return }
         self.direct?.usesChannel()
         self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)

@@ -13,8 +13,8 @@ final class TurnedAwayHandler: ChannelInboundHandler {
         .overloaded,
         "no place for another connection; see limits.connections and limits.connections_per_address"
     )
-    private static let answer = error.answer(to: .get, close: true, allocator: ByteBufferAllocator()).bytes
-    private static let answerToHead = error.answer(to: .head, close: true, allocator: ByteBufferAllocator()).bytes
+    private static let answer = error.answer(to: .get, close: true, allocator: ByteBufferAllocator())
+    private static let answerToHead = error.answer(to: .head, close: true, allocator: ByteBufferAllocator())
 
     private let loop: GatewayLoop
     private var context: ChannelHandlerContext?
@@ -52,7 +52,7 @@ final class TurnedAwayHandler: ChannelInboundHandler {
         self.isAnswered = true
         self.loop.countTurnedAway(status: Self.error.status.code)
         let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.answerToHead : Self.answer
-        context.writeAndFlush(self.wrapOutboundOut(answer), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(answer.bytes(with: self.loop.dateLine)), promise: nil)
         // The kernel takes so little at once.
         context.close(mode: .output, promise: nil)
         self.ending.answerIsOut(at: self.loop.tick)

@@ -62,20 +62,31 @@ extension Exchange {
     /// 1xx: 100 is the gateway's own to say, 101 ends HTTP where that was asked for, the rest passes.
     private func passInterim(_ answer: ResponseHead) {
         self.interimAnswers += 1
-        guard self.interimAnswers <= 20 else { return self.upstreamInvalid() }
+        guard self.interimAnswers <= 20 else { return self.upstreamInvalid(.tooManyInterimAnswers) }
         guard answer.status != 101 else { return self.switchProtocols(answer) }
         guard answer.status != 100 else { return self.continueArrived() }
         guard self.request?.minorVersion == 1 else { return }
-        self.caller.write(
-            CallerAnswer.head(
-                of: answer,
-                framing: .none,
-                close: false,
-                targets: self.match?.route.targets
-            )
-        )
+        self.caller.write(self.head(of: answer))
         self.needsCallerFlush = true
         self.hasPassedInterim = true
+    }
+
+    /// The head of an answer without a body.
+    func head(of answer: ResponseHead) -> ByteBuffer {
+        CallerAnswer.head(
+            of: answer,
+            framing: .none,
+            close: false,
+            targets: self.match?.route.targets,
+            passesCookies: self.passesCookies(of: answer)
+        )
+    }
+
+    /// Whether the route lets cookies through; where it drops some that is noted.
+    private func passesCookies(of answer: ResponseHead) -> Bool {
+        guard let route = self.match?.route else { return false }
+        if !route.plan.passesCookies, answer.setsCookies { self.loop.dropped(.response, on: route) }
+        return route.plan.passesCookies
     }
 
     func pass(_ answer: ResponseHead, extra: StaticString = "") {
@@ -100,6 +111,7 @@ extension Exchange {
             keepAlive: minorVersion == 0 && !self.closesAfterAnswer,
             extra: extra,
             targets: self.match?.route.targets,
+            passesCookies: self.passesCookies(of: answer),
             reusing: self.loop.answerHeads.take()
         )
         self.caller.write(head, isHead: true)
@@ -140,34 +152,45 @@ extension Exchange {
     ///   - beforeAnyFlush: nothing of the request has gone to the kernel.
     func upstreamLost(beforeAnyByte: Bool, beforeAnyFlush: Bool) {
         self.upstream = nil
+        let wasAsked = self.machine.phase == .expecting
+        if wasAsked, let route = self.match?.route {
+            // Perhaps it had gone stale; but that was looked at before a body that waits, so it did not like being asked.
+            self.loop.pools[route.pool].refusedExpectation()
+        }
         let mayRepeat =
-            beforeAnyByte && !self.kept.isDropped && (beforeAnyFlush || self.request?.method.isIdempotent == true)
+            beforeAnyByte && !self.kept.isDropped && (beforeAnyFlush || self.request?.isIdempotent == true)
         switch self.machine.upstreamLost(mayRepeat: mayRepeat) {
         case .retry:
             guard let route = self.match?.route else { return self.abort() }
             self.connect(route, fresh: true)
-        case .answerReset: self.answer(self.resetError)
+        case .answerReset: self.answer(wasAsked ? self.expectationError : self.resetError)
         case .abortCaller: self.abort()
         case .ignore: break
         }
         self.flush()
     }
 
-    func upstreamInvalid() {
-        self.fail(
-            with: GatewayError(
-                .upstreamInvalid,
-                "the upstream's answer breaks HTTP/1.1; its connection was thrown away"
-            )
-        )
+    func upstreamInvalid(_ rule: WireRule) {
+        self.fail(with: GatewayError(answerBreaks: rule))
     }
 
     func fail(with error: GatewayError) {
         let canAnswer = self.machine.upstreamFailed()
         self.releaseUpstream(reusable: false)
-        guard canAnswer else { return self.abort() }
+        guard canAnswer else {
+            self.note(error)
+            return self.abort()
+        }
         self.answer(error)
         self.flush()
+    }
+
+    private var expectationError: GatewayError {
+        GatewayError(
+            .upstreamReset,
+            "the upstream closed the connection when it was asked with Expect: 100-continue; expect: never of the route "
+                + "has it asked no more"
+        )
     }
 
     var resetError: GatewayError {

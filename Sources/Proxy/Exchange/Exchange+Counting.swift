@@ -15,6 +15,13 @@ extension Exchange {
         }
     }
 
+    /// Why the caller gets an answer of the gateway's own, or no whole one of the upstream's.
+    func note(_ error: GatewayError) {
+        self.record?.error = error.code.rawValue
+        self.record?.reason = error.message
+        if error.fault == .upstream { self.record?.origin = self.match?.route.plan.upstream.origin }
+    }
+
     /// The request is over, if there was one: the one place where it is counted.
     func count() {
         guard let record = self.record.take() else { return }

@@ -55,15 +55,19 @@ extension Exchange {
             error.account = plan.account
         }
         self.record?.status = error.status.code
-        self.record?.error = error.code.rawValue
-        self.record?.reason = error.message
+        self.note(error)
         // What is no valid request leaves no doubt-free place for the next one to begin.
         let isMalformed = error.code == .badRequest
         let close =
             isMalformed || !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
-        let answer = error.answer(to: self.request?.method ?? .other, close: close, allocator: self.caller.allocator)
+        let answer = error.answer(
+            to: self.request?.method ?? .other,
+            close: close,
+            keepAlive: !close && self.request?.minorVersion == 0,
+            allocator: self.caller.allocator
+        )
         self.record?.bytesOut += answer.bodyLength
-        self.caller.write(answer.bytes)
+        self.caller.write(answer.bytes(with: self.loop.dateLine))
         self.needsCallerFlush = true
         self.finish(close: close)
         // It goes at once: a caller that has ended its side is gone before the tick is over, and nothing waits for more.
@@ -93,6 +97,7 @@ extension Exchange {
 
     func releaseUpstream(reusable: Bool) {
         guard let upstream = self.upstream else { return }
+        let reusable = reusable && self.request?.mayMisleadItsAnswer != true
         if reusable, self.needsUpstreamFlush {
             // An answer in one read with the word that the body is wanted: that is written, and has not gone yet.
             self.needsUpstreamFlush = false

@@ -31,7 +31,7 @@ extension Exchange {
     }
 
     private func mayExpect(on route: Route) -> Bool {
-        guard let pass = self.loop.gateway.slots[route.slot].pass else { return false }
+        guard route.plan.asksBeforeBodies, let pass = self.loop.gateway.slots[route.slot].pass else { return false }
         return self.loop.pools[route.pool].mayExpect(TokenMark(pass), slot: route.slot)
     }
 

@@ -8,7 +8,9 @@ extension Exchange {
     func headIsOverdue() {
         self.isRequestEnded = false
         self.record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now)
-        self.answer(GatewayError(.bodyTimeout, "the request's head did not come in time; see limits.header_timeout"))
+        self.answer(
+            GatewayError(.bodyTimeout, reason: "the request's head did not come in time; see limits.header_timeout")
+        )
     }
 
     /// Called by the sweep: the body is waited for, and comes too slowly.
@@ -25,6 +27,6 @@ extension Exchange {
     }
 
     var slowBodyError: GatewayError {
-        GatewayError(.bodyTimeout, "the request's body came too slowly; see limits.body_rate")
+        GatewayError(.bodyTimeout, reason: "the request's body came too slowly; see limits.body_rate")
     }
 }

@@ -66,15 +66,16 @@ extension Exchange {
         let route = match.route
         let framing = self.framing(of: request, on: route)
         let expects = self.expects(request, on: route)
-        var head = route.rewrite.head(
+        let head = route.rewrite.head(
             for: request,
             replacing: route.plan.strip ? match.prefix : 0,
             framing: framing,
             expects: expects,
+            hop: route.rewrite.appendsForwarded ? self.caller.hop : nil,
             spare: 1_024,
             reusing: self.loop.requestHeads.take()
         )
-        guard let authorized = self.loop.gateway.authorize(&head, route, refused: self.refusedToken) else {
+        guard let authorized = self.loop.gateway.authorize(consume head, route, refused: self.refusedToken) else {
             self.passLapsed(route)
             return false
         }

@@ -11,7 +11,7 @@ extension Exchange {
     /// follows from its handler.
     func switchProtocols(_ answer: ResponseHead) {
         guard let match = self.match, self.request?.asksForWebSocket == true, answer.switchesToWebSocket else {
-            return self.upstreamInvalid()
+            return self.upstreamInvalid(.upgradeNotAsked)
         }
         // Its caller, or the route, may have been taken out since it asked, when it was no tunnel that could be cut.
         guard self.loop.gateway.stillServes(self.unverified, by: match.route) else { return self.abort() }
@@ -19,7 +19,7 @@ extension Exchange {
         if let token = self.sentToken { self.loop.accepted(token, slot: match.route.slot) }
         if self.record?.isReplayed == true { self.record?.replay = .answered }
         self.record?.status = answer.status
-        self.caller.write(CallerAnswer.head(of: answer, framing: .none, close: false, targets: match.route.targets))
+        self.caller.write(self.head(of: answer))
         self.needsCallerFlush = true
         // It may stay for days: what it began with is not kept so long.
         self.request = nil

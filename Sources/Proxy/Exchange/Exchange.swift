@@ -75,7 +75,7 @@ final class Exchange {
 
     /// The request will still be here whole if its connection turns out to be stale, and may be sent twice.
     var canSurelyBeRepeated: Bool {
-        self.request?.hasBody == false && self.request?.method.isIdempotent == true
+        self.request?.hasBody == false && self.request?.isIdempotent == true
     }
 
     /// The caller can take more of the answer.
@@ -124,6 +124,9 @@ extension Exchange {
         self.match = match
         self.record?.route = match.route.number
         self.record?.account = match.route.plan.account
+        if self.request?.hasCookies == true, !match.route.plan.passesCookies {
+            self.loop.dropped(.request, on: match.route)
+        }
         self.kept = KeptBody(limit: match.route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
         let needsLength = self.needsLength
         self.isWeighing = !needsLength && hasPass && self.mustWeigh(on: match.route)

@@ -32,6 +32,10 @@ package final class PassSlot {
         self.injections = injections
     }
 
+    deinit {
+        for index in self.lines.indices { self.lines[index].wipe() }
+    }
+
     func install(_ pass: Pass) {
         // Only for a pass that says something new: a doubled event must not make lines again.
         guard self.pass != pass else { return }
@@ -41,7 +45,14 @@ package final class PassSlot {
         self.usableUntil = pass.usableUntil
         self.isUsed = false
         self.isProven = false
+        self.wipeLines()
         self.lines = self.injections.map { $0.line(for: pass) }
+    }
+
+    /// Heads have copies: the lines are nobody else's.
+    private func wipeLines() {
+        for index in self.lines.indices { self.lines[index].wipe() }
+        self.lines = []
     }
 
     private func place(of pass: Pass) -> Int {
@@ -74,7 +85,7 @@ package final class PassSlot {
     func clear() {
         self.pass = nil
         self.token = nil
-        self.lines = []
+        self.wipeLines()
     }
 
     /// The pass, if its token may be written at `now`.

@@ -16,6 +16,8 @@ package final class Route: Sendable {
     let rewrite: UpstreamRequest
     /// Where targets that the upstream's answers name come back to.
     let targets: AnswerTargets
+    /// Of the route's name, in this table and those before it.
+    let cookieNotice: CookieNotice
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
@@ -27,8 +29,9 @@ package final class Route: Sendable {
     /// The decoded segments of the path.
     private let segments: [[UInt8]]
 
-    init(_ plan: RoutePlan, number: Int, slot: Int, line: Int, pool: Int) {
+    init(_ plan: RoutePlan, number: Int, slot: Int, line: Int, pool: Int, cookieNotice: CookieNotice) {
         self.plan = plan
+        self.cookieNotice = cookieNotice
         self.number = number
         self.slot = slot
         self.line = line
@@ -39,7 +42,9 @@ package final class Route: Sendable {
             host: upstream.authority,
             via: plan.via,
             injectedName: plan.injection.header,
-            asksForIdentity: plan.retryOn.contains { $0.body != nil }
+            asksForIdentity: plan.retryOn.contains { $0.body != nil },
+            passesCookies: plan.passesCookies,
+            appendsForwarded: plan.appendsForwarded
         )
         self.targets = AnswerTargets(
             scheme: upstream.tls == nil ? "http" : "https",
@@ -67,6 +72,7 @@ package final class Route: Sendable {
         self.pool = other.pool
         self.rewrite = other.rewrite
         self.targets = other.targets
+        self.cookieNotice = other.cookieNotice
         self.hostName = other.hostName
         self.accountName = plan.choices == nil ? nil : Array(account.rawValue.utf8)
         self.path = other.path

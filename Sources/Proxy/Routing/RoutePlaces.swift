@@ -5,6 +5,8 @@ struct RoutePlaces {
     private(set) var slots: [(account: AccountID, injections: [Injection])]
     private(set) var pools: [UpstreamOrigin]
     private(set) var names: [String]
+    /// One for each of the ``names``.
+    private(set) var cookieNotices: [CookieNotice]
 
     private var slotOf: [AccountID: Int] = [:]
     private var poolOf: [UpstreamOrigin: Int] = [:]
@@ -18,6 +20,7 @@ struct RoutePlaces {
         self.slots = old?.slots ?? []
         self.pools = old?.pools ?? []
         self.names = old?.names ?? []
+        self.cookieNotices = old?.cookieNotices ?? []
         self.trusts = Set(self.pools.compactMap(\.tls))
         for (place, slot) in self.slots.enumerated() { self.slotOf[slot.account] = place }
         for (place, pool) in self.pools.enumerated() { self.poolOf[pool] = place }
@@ -44,18 +47,21 @@ struct RoutePlaces {
         var plan = plan
         if let tls = plan.upstream.tls { plan.upstream.tls = self.trusts.insert(tls).memberAfterInsert }
         let slot = self.slot(of: plan.account)
+        let name = self.name(of: plan.name)
         return Route(
             plan,
-            number: self.name(of: plan.name) + 1,
+            number: name + 1,
             slot: slot,
             line: self.line(of: plan.injection, in: slot),
-            pool: self.pool(of: UpstreamOrigin(plan))
+            pool: self.pool(of: UpstreamOrigin(plan)),
+            cookieNotice: self.cookieNotices[name]
         )
     }
 
     private mutating func name(of name: String) -> Int {
         if let place = self.freeNames[name]?.popLast() { return place }
         self.names.append(name)
+        self.cookieNotices.append(CookieNotice())
         return self.names.count - 1
     }
 

@@ -25,6 +25,12 @@ package struct RoutePlan: Sendable {
     package var maxConnections: Int
     /// Add `Via: 1.1 martlet`.
     package var via: Bool
+    /// Let `Cookie` and `Set-Cookie` pass.
+    package var passesCookies: Bool
+    /// Keep `Forwarded` and its older kin, and extend them by the caller's address; else drop them.
+    package var appendsForwarded: Bool
+    /// Have the upstream say that it wants a large body before that is sent (`Expect: 100-continue`, RFC 9110 §10.1.1).
+    package var asksBeforeBodies: Bool
 
     /// Where requests go: a host and port, under a path that begins and ends with `/`.
     package struct Upstream: Sendable, Hashable {
@@ -47,6 +53,9 @@ package struct RoutePlan: Sendable {
             let host = self.host.contains(":") ? "[\(self.host)]" : self.host
             return self.port == (self.tls == nil ? 80 : 443) ? host : "\(host):\(self.port)"
         }
+
+        /// As the log names it (RFC 6454 §6.2).
+        package var origin: String { "\(self.tls == nil ? "http" : "https")://\(self.authority)" }
     }
 
     /// How long an upstream may take.
@@ -82,7 +91,10 @@ package struct RoutePlan: Sendable {
         retryOn: [DeadTokenSign] = [],
         timeouts: Timeouts = Timeouts(),
         maxConnections: Int = 1_024,
-        via: Bool = true
+        via: Bool = true,
+        passesCookies: Bool = false,
+        appendsForwarded: Bool = false,
+        asksBeforeBodies: Bool = true
     ) {
         self.name = name
         self.host = host
@@ -97,5 +109,8 @@ package struct RoutePlan: Sendable {
         self.timeouts = timeouts
         self.maxConnections = maxConnections
         self.via = via
+        self.passesCookies = passesCookies
+        self.appendsForwarded = appendsForwarded
+        self.asksBeforeBodies = asksBeforeBodies
     }
 }

@@ -20,6 +20,8 @@ package final class RouteTable: Sendable {
     let pools: [UpstreamOrigin]
     /// Of routes, by their numbers, with those that were there before.
     package let names: [String]
+    /// One for each of the ``names``.
+    let cookieNotices: [CookieNotice]
     /// Of accounts that no route uses any more.
     package let unusedSlots: [Int]
 
@@ -42,6 +44,7 @@ package final class RouteTable: Sendable {
         self.slots = places.slots
         self.pools = places.pools
         self.names = places.names
+        self.cookieNotices = places.cookieNotices
         let used = Set(routes.map(\.slot))
         self.unusedSlots = places.slots.indices.filter { !used.contains($0) }
     }

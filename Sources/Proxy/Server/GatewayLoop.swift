@@ -22,6 +22,8 @@ final class GatewayLoop {
 
     let gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
+    private var memories: [UpstreamOrigin.Server: OriginMemory] = [:]
+    private var date = DateLine()
     let state = LoopState()
     var tick: Tick { self.state.tick }
     /// Where heads are written. Most are with the kernel when the next tick begins, whose heads take their memory.
@@ -57,7 +59,15 @@ final class GatewayLoop {
         self.passes = passes
         self.passRequests = passRequests
         self.gateway = Gateway(tables.table, callers: tables.callers)
-        self.pools = tables.table.pools.map { UpstreamPool($0, loop: self) }
+        self.addPools(tables.table.pools)
+    }
+
+    private func addPools(_ origins: some Sequence<UpstreamOrigin>) {
+        for origin in origins {
+            let memory = self.memories[origin.server] ?? OriginMemory()
+            self.memories[origin.server] = memory
+            self.pools.append(UpstreamPool(origin, loop: self, memory: memory))
+        }
     }
 
     func start() {
@@ -104,6 +114,9 @@ final class GatewayLoop {
         self.unflushed.removeAll(keepingCapacity: true)
     }
 
+    /// For the head of an answer of the gateway's own.
+    var dateLine: ByteBuffer { self.date.bytes(at: Timepiece.system.now.wall) }
+
     /// What one read of a connection takes, of a caller or to an upstream.
     var readBuffers: SharedReadBuffers { SharedReadBuffers(self.readShare) }
 
@@ -143,9 +156,7 @@ extension GatewayLoop {
     /// Goes by another configuration from the next request on: those under way keep the route that they began with.
     func follow(_ running: RunningTables) {
         self.gateway.follow(running.table, callers: running.callers, passes: running.passes)
-        for origin in running.table.pools.dropFirst(self.pools.count) {
-            self.pools.append(UpstreamPool(origin, loop: self))
-        }
+        self.addPools(running.table.pools.dropFirst(self.pools.count))
         for (pool, isInUse) in zip(self.pools, running.table.poolsInUse) { pool.isInUse = isInUse }
         self.headLimits = running.headLimits
         self.callerTimeouts = running.callerTimeouts
@@ -298,6 +309,17 @@ extension GatewayLoop {
         }
         self.readShare.divide(among: self.callers.count)
         if self.callers.isEmpty { self.drained?.succeed() }
+    }
+
+    /// A route that does not pass cookies has dropped some.
+    func dropped(_ side: CookieNotice.Side, on route: Route) {
+        guard route.cookieNotice.isFirst(of: side) else { return }
+        self.logger.warning(
+            "cookies were dropped: a session would outlive a kill; the route's cookies: true lets them pass",
+            metadata: [
+                "route.name": "\(route.plan.name)", "http.field": side == .request ? "Cookie" : "Set-Cookie",
+            ]
+        )
     }
 
     func handshakeFailed(_ failure: HandshakeFailure) {

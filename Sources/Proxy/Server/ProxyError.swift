@@ -24,17 +24,29 @@ package struct ProxyError: Error, Sendable {
     }
 
     /// Reads what the system said when a listener was to be opened.
-    init(listeningOn address: ProxyPlan.Address, _ fault: ListenFault) {
-        let help =
-            switch fault {
-            case .inUse: "stop the other process or change listeners"
-            case .unavailable, .notAllowed, .system, .other: "change listeners"
+    ///
+    /// - Parameter own: the addresses that this process listens on already.
+    init(listeningOn address: ProxyPlan.Address, _ fault: ListenFault, beside own: [ProxyPlan.Address] = []) {
+        let message = "can't listen on \(address): "
+        switch fault {
+        case .inUse:
+            if let other = own.first(where: { $0.collides(with: address) }) {
+                self.init(.addressUnavailable, "\(message)the listener on \(other) has that port; change listeners")
+            } else {
+                self.init(
+                    .addressUnavailable,
+                    "\(message)\(fault.reason); stop the other process or change listeners"
+                )
             }
-        self.init(
-            fault == .notAllowed ? .notAllowed : .addressUnavailable,
-            "can't listen on \(address): \(fault.reason); \(help)"
-        )
+        case .notAllowed: self.init(.notAllowed, "\(message)\(fault.reason); change listeners")
+        case .unavailable, .system, .other:
+            self.init(.addressUnavailable, "\(message)\(fault.reason); change listeners")
+        }
     }
+}
+
+extension ProxyError {
+    init(_ error: SocketFileError) { self.init(.addressUnavailable, error.description) }
 }
 
 extension ProxyError: Equatable {

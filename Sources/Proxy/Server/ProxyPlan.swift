@@ -55,6 +55,14 @@ package struct ProxyPlan: Sendable {
             if case .network(_, let port) = self { port } else { 0 }
         }
 
+        /// Whether nobody can listen on both: they are of one port, and one is a part of the other, such as of `0.0.0.0`.
+        func collides(with other: Address) -> Bool {
+            guard case .network(let mine, let port) = self, case .network(let theirs, port) = other else {
+                return false
+            }
+            return mine == theirs || [mine, theirs].contains { $0 == "0.0.0.0" || $0 == "::" }
+        }
+
         /// What callers name it by in `Host`, without the port; `nil` for a Unix socket.
         var hostField: String? {
             guard case .network(let host, _) = self else { return nil }
@@ -71,6 +79,10 @@ package struct ProxyPlan: Sendable {
 
     /// What callers name the listeners by in `Host`.
     var hostFields: [String] { self.listeners.compactMap(\.address.hostField) }
+
+    /// Who may connect to its Unix sockets: without keys for callers only this user, since nothing else would tell who it
+    /// is.
+    var unixSocketMode: UInt32 { self.callers == nil ? 0o600 : 0o666 }
 
     package init(
         listeners: [Listener],

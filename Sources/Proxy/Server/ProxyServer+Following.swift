@@ -1,3 +1,4 @@
+import Listening
 import NIOCore
 import Synchronization
 package import Telemetry
@@ -16,7 +17,7 @@ extension ProxyServer {
         let renewal = self.renewCertificates(from: plan)
         self.limits.follow(plan)
         // Others may not come before they are asked for keys, nor while they are not.
-        let mode = UnixSocketFile.mode(hasCallers: plan.callers != nil)
+        let mode = plan.unixSocketMode
         let files = self.socketFiles.withLock { $0 }
         if plan.callers == nil { for file in files { file.setMode(mode) } }
         let made = RunningTables(

@@ -85,7 +85,8 @@ package final class ProxyServer: Sendable {
                 }
             } catch {
                 await self.closeListeners()
-                throw error as? ProxyError ?? ProxyError(listeningOn: address, ListenFault(error))
+                if let error = error as? SocketFileError { throw ProxyError(error) }
+                throw error as? ProxyError ?? ProxyError(listeningOn: address, ListenFault(error), beside: bound)
             }
         }
         return bound
@@ -113,7 +114,7 @@ package final class ProxyServer: Sendable {
     private func bind(_ path: String, _ claim: PortClaim) async throws -> ProxyPlan.Address {
         let (file, socket) = try UnixSocketFile.bind(
             path,
-            mode: UnixSocketFile.mode(hasCallers: self.plan.callers != nil),
+            mode: self.plan.unixSocketMode,
             replacing: claim == .successor
         )
         self.socketFiles.withLock { $0.append(file) }
@@ -158,6 +159,7 @@ package final class ProxyServer: Sendable {
                         let pipeline = channel.pipeline.syncOperations
                         if let tls {
                             try pipeline.addHandler(DirectOutputHandler())
+                            try pipeline.addHandler(ProtocolGate { loop.value.handshakeFailed(.noProtocol) })
                             try pipeline.addHandler(tls.handler())
                         }
                         try pipeline.addHandler(

@@ -20,6 +20,13 @@ package struct SpareBuffers {
         self.buffers.popLast() ?? ByteBuffer()
     }
 
+    /// Keeps the memory of a buffer that has gone out and held a token: that is overwritten, since the next head may be
+    /// long in coming. Nobody else may have the buffer any more.
+    package mutating func keepWiped(_ buffer: consuming ByteBuffer) {
+        buffer.wipe()
+        self.keep(buffer)
+    }
+
     /// Keeps the memory of a buffer that goes out now.
     package mutating func keep(_ buffer: ByteBuffer) {
         if self.buffers.count < Self.limit, buffer.capacity <= Self.largest { self.buffers.append(buffer) }

@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 import NIOSSL
 
 /// TLS towards callers: what a listener proves itself by, and who may vouch for callers' certificates.
@@ -9,12 +9,7 @@ package struct CallerTLS: Sendable {
     ///   they need not have one, but one that nobody there vouches for ends the handshake. `nil` asks for none.
     /// - Throws: ``ProxyError/Code/certificateUnusable``
     package init(_ files: CertificateFiles, clientAuthorities: String? = nil) throws(ProxyError) {
-        // Not the library's for servers: that wants its certificate before it can be asked to read one.
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = ["http/1.1"]
-        // A caller that was told the end, and had two seconds to end too, is not waited for any longer.
-        configuration.shutdownTimeout = .milliseconds(100)
+        var configuration = TLSConfiguration.ofGateway
         try files.read(into: &configuration)
         if let clientAuthorities {
             configuration.certificateVerification = .optionalVerification
@@ -29,6 +24,11 @@ package struct CallerTLS: Sendable {
     /// For one connection.
     func handler() -> NIOSSLServerHandler { NIOSSLServerHandler(context: self.context.current) }
 
+    /// Has one connection that was just accepted speak TLS, on its event loop; for listeners of others.
+    package func encrypt(_ connection: any Channel) throws {
+        try connection.pipeline.syncOperations.addHandler(self.handler())
+    }
+
     /// As ``RenewableContext/renew(from:)``, for all copies of this value.
-    func renew(from other: CallerTLS) -> Bool { self.context.renew(from: other.context) }
+    package func renew(from other: CallerTLS) -> Bool { self.context.renew(from: other.context) }
 }

@@ -6,6 +6,8 @@ package enum HandshakeFailure: String, Sendable {
     case timedOut = "handshake_timeout"
     /// The caller left, as those do who only look whether somebody listens.
     case abandoned = "handshake_abandoned"
+    /// The caller offered protocols, and HTTP/1.1 is not one of them.
+    case noProtocol = "handshake_no_protocol"
     /// The caller spoke HTTP without TLS.
     case plainHTTP = "handshake_plain_http"
     /// The caller's certificate is not one that `client_ca` vouches for, or has expired.

@@ -20,9 +20,11 @@ package struct AnswerReader {
     private var isInBody = false
     /// The answer lets the connection serve another request.
     private var keepsAlive = false
-    /// How long the upstream keeps the connection when no request comes, less a second for the way: a request must not
-    /// leave while the end is coming. `nil` where it does not say.
-    package private(set) var idleTime: Duration?
+    /// How long the connection is kept when no request comes: for as long as the upstream says that it keeps it, less a
+    /// second for the way, since a request must not leave while the end is coming; at most ``longestIdleTime``.
+    package private(set) var idleTime = Self.longestIdleTime
+    /// 60 s is what many servers have, and do not say.
+    package static let longestIdleTime = Duration.seconds(50)
     /// A byte of an answer has come.
     package private(set) var hasBegun = false
 
@@ -62,7 +64,7 @@ package struct AnswerReader {
         if !head.isInterim {
             self.decoder = BodyDecoder(head.body)
             let timeout = head.keepAliveTimeout
-            self.idleTime = timeout.map { .seconds($0 - 1) }
+            self.idleTime = timeout.map { min(.seconds($0 - 1), Self.longestIdleTime) } ?? Self.longestIdleTime
             self.keepsAlive = head.keepsAlive && timeout ?? .max > 1
             self.isInBody = true
         }

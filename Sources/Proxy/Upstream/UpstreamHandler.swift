@@ -2,10 +2,6 @@ import HTTPWire
 import NIOCore
 import NIOSSL
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
 /// A connection to an upstream: takes answers off its bytes and hands them to the exchange that uses it.
 ///
 /// Reads stop while the caller can't take more, and while an answer is held back.
@@ -53,6 +49,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
     private(set) var hasFlushed = false
     /// What was written behind the head that is out, in bytes.
     private var behindHead = 0
+    private var lentHead = LentHead()
 
     var isOpen: Bool {
         switch self.state {
@@ -67,6 +64,8 @@ final class UpstreamHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.ended(cleanly: false)
+        self.outbox.clear()
+        self.lentHead.wipe()
         self.context = nil
         self.direct = nil
     }
@@ -169,7 +168,7 @@ final class UpstreamHandler: ChannelDuplexHandler {
             guard let exchange = self.exchange else { return }
             while self.exchange === exchange, try self.step(exchange) {}
         } catch {
-            self.exchange?.upstreamInvalid()
+            self.exchange?.upstreamInvalid(error.rule ?? .notHTTP)
         }
     }
 
@@ -205,8 +204,9 @@ extension UpstreamHandler {
     func write(_ bytes: ByteBuffer, isHead: Bool = false) {
         self.behindHead = isHead ? 0 : self.behindHead &+ bytes.readableBytes
         guard let full = self.outbox.put(bytes, isHead: isHead) else { return }
+        if full.holdsHead { self.lentHead.lend(full.bytes) }
         self.direct?.usesChannel()
-        self.context?.write(self.wrapOutboundOut(full), promise: nil)
+        self.context?.write(self.wrapOutboundOut(full.bytes), promise: nil)
     }
 
     /// So much waits for a flush that it had better go at once.
@@ -215,14 +215,22 @@ extension UpstreamHandler {
     /// Whatever becomes of it, a part of the request may have gone from here on.
     func flush(on loop: GatewayLoop) {
         self.hasFlushed = true
+        let isHead = self.outbox.holdsHead
         // It may come back here by the channel's end, so nothing of the loop is held meanwhile.
-        guard var bytes = self.outbox.take(&loop.requestHeads) else {
+        guard var bytes = self.outbox.take() else {
             self.context?.flush()
             return
         }
-        if self.direct?.send(&bytes) == true { return }
+        if self.direct?.send(&bytes) == true {
+            if isHead { loop.requestHeads.keepWiped(consume bytes) }
+            return
+        }
+        let isSecured = self.direct == nil
         self.direct?.usesChannel()
-        self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+        if isHead { self.lentHead.lend(bytes) }
+        self.context?.writeAndFlush(self.wrapOutboundOut(consume bytes), promise: nil)
+        // TLS has made records of it, and has no use for it any more.
+        if isSecured { self.lentHead.takeBack(to: &loop.requestHeads) }
     }
 
     /// The answer whose head has just come waits for a decision.
@@ -272,6 +280,7 @@ extension UpstreamHandler {
         self.state = .idle
         self.isReused = true
         self.idleSince = pool.tick
+        self.lentHead.takeBack(to: &pool.loop.requestHeads)
         pool.released(self)
         self.resumeReading()
     }
@@ -339,6 +348,7 @@ extension UpstreamHandler {
 extension UpstreamHandler {
     /// What comes from here on is no answer. The connection makes room in its pool.
     func tunnel() {
+        self.lentHead.wipe()
         self.pool?.closed(self)
         self.pool = nil
         self.state = .tunnelling
@@ -368,21 +378,12 @@ extension UpstreamHandler {
 // MARK: - For the pool
 
 extension UpstreamHandler {
-    /// How long it may be idle; `nil` where the upstream does not say.
-    var idleTime: Duration? { self.reader.idleTime }
+    /// How long it may be idle.
+    var idleTime: Duration { self.reader.idleTime }
 
     /// The upstream has ended the connection, or has said something unasked: bytes or an end wait to be read. Costs a
     /// system call.
-    var isStale: Bool {
-        guard let context = self.context else { return true }
-        let operations = context.channel.pipeline.syncOperations
-        let peeked = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
-            var byte: UInt8 = 0
-            let count = unsafe recv(socket, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
-            return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
-        }
-        return peeked != true
-    }
+    var isStale: Bool { self.context?.channel.isQuiet != true }
 
     /// It is connected, and counts from now on.
     func join(_ pool: UpstreamPool, by dial: UpstreamDial) {

@@ -3,14 +3,9 @@ import TokenModel
 
 /// The connections of one event loop to one upstream: last in, first out, bounded in number.
 final class UpstreamPool {
-    /// Connections unused for this long are closed.
-    private static let idleTimeout = Duration.seconds(60)
-    /// How long an answer of HTTP/1.0 tells what the upstream speaks.
-    private static let versionMemory = Duration.seconds(600)
-
     private let origin: UpstreamOrigin
     private let dialer: UpstreamDialer
-    private unowned let loop: GatewayLoop
+    unowned let loop: GatewayLoop
     private let state: LoopState
     private var idle: [UpstreamHandler] = []
     /// Connections that have joined and are not gone, and those being dialled.
@@ -20,9 +15,7 @@ final class UpstreamPool {
     private var waiting = CircularBuffer<Place>()
     /// ``serveWaiting()`` is under way.
     private var isServing = false
-    /// When the last answer came, if it was one of HTTP/1.0.
-    private var sawHTTP10: Tick?
-    private var expectations = Expectations()
+    private let memory: OriginMemory
     private var dials: [UpstreamDial] = []
     /// Of certificates: a connection of an older one is not used again.
     private var edition = 0
@@ -40,8 +33,10 @@ final class UpstreamPool {
         var isLeft: Bool { !self.exchange.isConnecting(self.serial) }
     }
 
-    init(_ origin: UpstreamOrigin, loop: GatewayLoop) {
+    /// - Parameter memory: that of all pools with this host and port.
+    init(_ origin: UpstreamOrigin, loop: GatewayLoop, memory: OriginMemory) {
         self.origin = origin
+        self.memory = memory
         self.dialer = UpstreamDialer(origin, on: loop.eventLoop)
         self.loop = loop
         self.state = loop.state
@@ -51,33 +46,30 @@ final class UpstreamPool {
     var readBuffers: SharedReadBuffers { self.loop.readBuffers }
 
     /// The upstream can't be sent chunks (RFC 9112 §6.1).
-    var speaksHTTP10: Bool {
-        guard let sawHTTP10 = self.sawHTTP10 else { return false }
-        return self.tick.duration(since: sawHTTP10) < Self.versionMemory
-    }
+    var speaksHTTP10: Bool { self.memory.speaksHTTP10(at: self.tick) }
 
     func answered(minorVersion: UInt8) {
-        self.sawHTTP10 = minorVersion == 0 ? self.tick : nil
+        self.memory.answered(minorVersion: minorVersion, at: self.tick)
     }
 
     /// The upstream may be asked before a large body is sent to it with `token`, a slot's.
     func mayExpect(_ token: TokenMark, slot: Int) -> Bool {
-        !self.speaksHTTP10 && self.expectations.mayExpect(token, slot: slot, at: self.tick)
+        !self.speaksHTTP10 && self.memory.expectations.mayExpect(token, slot: slot, at: self.tick)
     }
 
-    /// The upstream has answered 417, or has not answered at all when it was asked.
+    /// The upstream has answered 417 when it was asked, or not at all, or has closed the connection.
     func refusedExpectation() {
-        self.expectations.refused(at: self.tick)
+        self.memory.expectations.refused(at: self.tick)
     }
 
     /// The upstream has answered a request with that token otherwise than that it is dead.
     func took(_ token: TokenMark, slot: Int) {
-        self.expectations.took(token, slot: slot, at: self.tick)
+        self.memory.expectations.took(token, slot: slot, at: self.tick)
     }
 
     /// The upstream calls that token dead.
     func refused(_ token: TokenMark, slot: Int) {
-        self.expectations.forget(token, slot: slot)
+        self.memory.expectations.forget(token, slot: slot)
     }
 
     /// Gives `exchange` a connection by ``Exchange/connected(_:)``, now if an idle one is there.
@@ -200,9 +192,8 @@ final class UpstreamPool {
     func sweep() {
         // Those who left would be met only when a connection becomes free, and that may take long.
         if !self.waiting.isEmpty { self.waiting.removeAll { $0.isLeft } }
-        for upstream in self.idle {
-            let limit = min(Self.idleTimeout, upstream.idleTime ?? Self.idleTimeout)
-            if self.tick.duration(since: upstream.idleSince) > limit { upstream.close() }
+        for upstream in self.idle where self.tick.duration(since: upstream.idleSince) > upstream.idleTime {
+            upstream.close()
         }
     }
 

@@ -22,11 +22,7 @@ package struct UpstreamTLS: Sendable {
 
     /// - Throws: ``ProxyError/Code/trustUnreadable``, ``ProxyError/Code/certificateUnusable``
     package init(_ files: Files) throws(ProxyError) {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = ["http/1.1"]
-        // A closing connection reads no more: nothing is learnt by waiting for the other side's farewell.
-        configuration.shutdownTimeout = .milliseconds(100)
+        var configuration = TLSConfiguration.ofGateway
         if let file = files.certificateAuthorities {
             configuration.trustRoots = .certificates(try CertificateFiles.certificates(in: file))
         }

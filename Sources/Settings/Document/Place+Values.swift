@@ -1,6 +1,19 @@
+internal import LocalFiles
 internal import TokenModel
 
 extension Place {
+    /// The secret in the file at `path`, which this place names.
+    func secret(at path: String) throws(FileError) -> Secret {
+        let secret = try self.reading.surroundings.readSecret(path)
+        self.warnOfOwner(path)
+        return secret
+    }
+
+    /// Tells of another user's file, which is taken where that is all that speaks against it.
+    func warnOfOwner(_ path: String) {
+        if let concern = self.reading.surroundings.secretConcern(path) { self.warn("\(path) \(concern)") }
+    }
+
     /// Text as it is written, whatever YAML would make of it: `client_id: 0123` keeps its four digits.
     func text(_ kind: String = "text", allowingEmpty: Bool = false) -> String? {
         guard case .text(let text, _) = self.content else {

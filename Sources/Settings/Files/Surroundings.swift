@@ -11,6 +11,8 @@ package struct Surroundings: Sendable {
     package let variables: [String: String]
     /// Reads the file at an absolute path as ``SecretFile`` does.
     package let readSecret: @Sendable (_ path: String) throws(FileError) -> Secret
+    /// What an operator should know of the file of a secret at an absolute path; `nil` where nothing is to be said.
+    package let secretConcern: @Sendable (_ path: String) -> String?
     /// Throws if the file at an absolute path can't be opened for reading.
     package let checkReadable: @Sendable (_ path: String) throws(FileError) -> Void
     /// What keeps certificates or keys from being used, with the names of their files; `nil` where nothing does.
@@ -21,12 +23,14 @@ package struct Surroundings: Sendable {
         configurationDirectory: String,
         variables: [String: String] = ProcessInfo.processInfo.environment,
         readSecret: @escaping @Sendable (_ path: String) throws(FileError) -> Secret = SecretFile.read,
+        secretConcern: @escaping @Sendable (_ path: String) -> String? = SecretFile.concern,
         checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = Surroundings.checkReadable,
         certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) {
         self.configurationDirectory = configurationDirectory
         self.variables = variables
         self.readSecret = readSecret
+        self.secretConcern = secretConcern
         self.checkReadable = checkReadable
         self.certificateFault = certificateFault
     }

@@ -4,15 +4,17 @@ enum InjectedField {
     /// gateway writes or removes these itself.
     private static let reserved: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
-        "upgrade", "http2-settings", "proxy-authorization", "proxy-authenticate", "expect", "via",
+        "upgrade", "http2-settings", "proxy-authorization", "proxy-authenticate", "expect", "via", "forwarded",
+        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
     ]
 
     static func checkName(_ name: String) throws(ValueError) {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
             throw ValueError("is not the name of a field: letters, digits and !#$%&'*+-.^_`|~ only")
         }
-        let lowercase = name.lowercased()
-        guard !Self.reserved.contains(lowercase), !lowercase.hasPrefix("martlet-") else {
+        // Many an upstream reads the one as the other.
+        let read = name.lowercased().replacing("_", with: "-")
+        guard !Self.reserved.contains(read), !read.hasPrefix("martlet-") else {
             throw ValueError("is a field that the gateway itself writes or removes")
         }
     }

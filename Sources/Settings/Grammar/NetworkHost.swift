@@ -14,8 +14,23 @@ package struct NetworkHost: Hashable, Sendable {
     /// As it stands in a URL or a `Host` field: an IPv6 address has brackets.
     package var authority: String { self.kind == .ipv6 ? "[\(self.text)]" : self.text }
 
+    /// Whether what is sent to a URL's host stays on this machine, as ``isLoopback`` says.
+    package static func isLoopback(_ host: String) -> Bool {
+        let hasNoBrackets = host.contains(":") && !host.hasPrefix("[")
+        return (try? NetworkHost(hasNoBrackets ? "[\(host)]" : host))?.isLoopback ?? false
+    }
+
     /// `127.0.0.1`.
     static let loopback = NetworkHost(kind: .ipv4, text: "127.0.0.1", isLoopback: true)
+
+    /// Loopback, if this stands for all addresses of the machine.
+    var fromHere: NetworkHost {
+        switch self.text {
+        case "0.0.0.0": .loopback
+        case "::": NetworkHost(kind: .ipv6, text: "::1", isLoopback: true)
+        default: self
+        }
+    }
 
     private init(kind: Kind, text: String, isLoopback: Bool) {
         self.kind = kind

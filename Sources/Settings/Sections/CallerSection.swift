@@ -82,12 +82,6 @@ extension CallerSettings {
     }
 }
 
-extension ListenerSettings {
-    fileprivate var isUnixSocket: Bool {
-        if case .unix = self.address { true } else { false }
-    }
-}
-
 extension Place {
     /// What `read` makes of each item of a list, which must have one: an empty list would mean nothing at all, and is
     /// easily taken for everything.

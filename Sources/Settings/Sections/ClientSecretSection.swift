@@ -48,10 +48,9 @@ extension ClientSecret {
     }
 
     private init?(file place: Place) {
-        let surroundings = place.reading.surroundings
-        guard let path = place.file(under: surroundings.configurationDirectory) else { return nil }
+        guard let path = place.file(under: place.reading.surroundings.configurationDirectory) else { return nil }
         do throws(FileError) {
-            self.init(value: try surroundings.readSecret(path), origin: .file(path))
+            self.init(value: try place.secret(at: path), origin: .file(path))
         } catch {
             place.faultAtKey("\(path) \(error.message)")
             return nil

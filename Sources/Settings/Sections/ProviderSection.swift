@@ -48,6 +48,12 @@ extension ProviderSettings {
             revocation: client.assertionAudience.revocation
         )
         self.clientAuthentication = client.authentication
+        if client.authentication == .privateKeyJWT, self.assertionAudience == AssertionAudience(), issuer == nil,
+            let tokenEndpoint = self.tokenEndpoint, let revocationEndpoint = self.revocationEndpoint,
+            let fault = AssertionRules.fault(of: revocationEndpoint, beside: tokenEndpoint)
+        {
+            section[.revocationEndpoint]?.fault(fault)
+        }
         self.identity = client.identity
         self.certificateAuthorities = client.tls.read(.certificateAuthorities) { $0.certificates() }
         let timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(15)) } ?? .seconds(8)

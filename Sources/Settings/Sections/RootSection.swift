@@ -21,7 +21,12 @@ extension GatewaySettings {
             AccountSettings(account.name, account.place, providers: providers?.map(\.name))
         }
         let routes = section.require(.routes) {
-            RouteSettings.list($0, accounts: accounts?.map(\.name), hasCallers: section.has(.callers))
+            RouteSettings.list(
+                $0,
+                accounts: accounts?.map(\.name),
+                hasCallers: section.has(.callers),
+                listeners: listeners
+            )
         }
 
         self.callers = section.read(.callers) {
@@ -36,6 +41,12 @@ extension GatewaySettings {
         self.replica = ReplicaSettings(section.section(.replica, of: ReplicaKey.self))
         self.shutdownGrace = section.read(.shutdownGrace) { $0.duration(in: .zero ... .hours(1)) } ?? .seconds(30)
         self.providers = providers?.compactMap { ProviderSettings($0.name, $0.place) } ?? []
+        for (later, first) in AssertionRules.sharedKeys(self.providers) {
+            providers?.first { $0.name == later.rawValue }?.place.faultAtKey(
+                "has the private key and the client_id of \(first): what one is shown could be used at the other; give it a key of "
+                    + "its own"
+            )
+        }
         self.accounts = accountSettings ?? []
         self.routes = routes ?? []
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))

@@ -13,6 +13,9 @@ enum TimeoutKey: String, Vocabulary {
     case connect, response, idle
 }
 
+extension ForwardedFields: Vocabulary {}
+extension ExpectationMode: Vocabulary {}
+
 extension InjectionSettings {
     init(_ section: Section<InjectKey>) {
         self.header =

@@ -1,10 +1,11 @@
 /// The keys of one route.
 enum RouteKey: String, Vocabulary {
-    case name, match, upstream, account, strip, inject, replay, timeouts, via
+    case name, match, upstream, account, strip, inject, replay, cookies, forwarded, timeouts, via
     case maximumConnections = "max_connections"
     case allowCleartext = "allow_cleartext"
     case retryOn = "retry_on"
     case upstreamTLS = "upstream_tls"
+    case expect
 }
 
 /// The keys of a route's `match`.
@@ -17,15 +18,22 @@ extension RouteSettings {
     /// - Parameters:
     ///   - accounts: the names there are; `nil` if that can't be told.
     ///   - hasCallers: whether callers are told apart, so that they may choose accounts.
-    static func list(_ place: Place, accounts: [String]?, hasCallers: Bool) -> [RouteSettings]? {
+    ///   - listeners: where they connect.
+    static func list(
+        _ place: Place,
+        accounts: [String]?,
+        hasCallers: Bool,
+        listeners: [ListenerSettings]
+    ) -> [RouteSettings]? {
         guard let items = place.items() else { return nil }
+        let isOpenToBrowsers = !hasCallers && !listeners.allSatisfy(\.isUnixSocket)
         var names: [String: Int] = [:]
         var matches: [RouteMatch: Int] = [:]
         return items.enumerated().compactMap { index, item in
             guard let section = Section<RouteKey>(item) else { return nil }
             // Each key is read before anything is missed, so that one route's faults come all at once.
             let name = section.require(.name) { $0.name() }
-            let match = section.require(.match) { RouteMatch($0) }
+            let match = section.require(.match) { RouteMatch($0, isOpenToBrowsers: isOpenToBrowsers) }
             let upstream = section.require(.upstream) { $0.upstream(allowsCleartext: section.allows(.allowCleartext)) }
             if let upstream, upstream.scheme == .http {
                 section[.upstreamTLS]?.fault(
@@ -55,7 +63,10 @@ extension RouteSettings {
                 timeouts: rest.timeouts,
                 maximumConnections: rest.maximumConnections,
                 via: rest.via,
-                upstreamTLS: rest.upstreamTLS
+                passesCookies: rest.passesCookies,
+                forwarded: rest.forwarded,
+                upstreamTLS: rest.upstreamTLS,
+                expect: rest.expect
             )
         }
     }
@@ -69,7 +80,10 @@ extension RouteSettings {
         let timeouts: RouteTimeouts
         let maximumConnections: Int
         let via: Bool
+        let passesCookies: Bool
+        let forwarded: ForwardedFields
         let upstreamTLS: UpstreamTLSSettings
+        let expect: ExpectationMode
 
         init(_ section: Section<RouteKey>) {
             self.strip = section.read(.strip) { $0.flag() } ?? true
@@ -81,17 +95,29 @@ extension RouteSettings {
             self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
             self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
             self.via = section.read(.via) { $0.flag() } ?? true
+            self.passesCookies = section.read(.cookies) { $0.flag() } ?? false
+            self.forwarded = section.read(.forwarded) { $0.choice(ForwardedFields.self) } ?? .drop
             self.upstreamTLS = UpstreamTLSSettings(section.section(.upstreamTLS, of: UpstreamTLSKey.self))
+            self.expect = section.read(.expect) { $0.choice(ExpectationMode.self) } ?? .auto
         }
     }
 }
 
 extension RouteMatch {
     /// Reads `match`; `nil` without a path that can be matched.
-    init?(_ place: Place) {
+    /// - Parameter isOpenToBrowsers: whether what a browser of this machine sends may reach the route, without a key.
+    init?(_ place: Place, isOpenToBrowsers: Bool) {
         guard let section = Section<MatchKey>(place) else { return nil }
         let host = section.read(.host) { place in
             place.parsed("a host") { text throws(ValueError) in try Self.host(text) }
+        }
+        // A name can be made to lead to loopback by whoever has it, and to one that is not `localhost` browsers don't say which
+        // page sends them (Fetch Metadata, §2): nothing would tell a web page's request from a caller's.
+        if host != nil, isOpenToBrowsers {
+            section[.host]?.fault(
+                "needs callers on a TCP listener: without them any web page in a browser of this machine could use the "
+                    + "account by that name; leave host out, name callers, or listen on a Unix socket alone"
+            )
         }
         let path = section.require(.path) { place in
             place.parsed("a path") { text throws(ValueError) in

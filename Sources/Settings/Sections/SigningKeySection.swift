@@ -66,7 +66,7 @@ extension Place {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         let pem: Secret
         do throws(FileError) {
-            pem = try self.reading.surroundings.readSecret(path)
+            pem = try self.secret(at: path)
         } catch {
             self.fault("\(path) \(error.message)")
             return nil

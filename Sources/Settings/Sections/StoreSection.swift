@@ -1,3 +1,5 @@
+internal import LocalFiles
+
 /// The keys of `store`.
 enum StoreKey: String, Vocabulary {
     case driver, path
@@ -24,6 +26,10 @@ extension StoreSettings {
                 path: path ?? Surroundings.path("tokens.db", under: state),
                 sealingKeyFile: sealingKeyFile ?? Surroundings.path("sealing.key", under: state)
             )
+            // Another user's below it is refused.
+            if let sealingKeyFile, SecretFile.isOutside(sealingKeyFile, of: state) {
+                section[.sealingKeyFile]?.warnOfOwner(sealingKeyFile)
+            }
         case .memory:
             self = .memory
             for key in [StoreKey.path, .sealingKeyFile] { section[key]?.warn("means nothing for the memory driver") }

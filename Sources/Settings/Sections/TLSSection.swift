@@ -19,6 +19,11 @@ enum ListenerTLSKey: String, Vocabulary {
     case clientAuthorities = "client_ca"
 }
 
+/// The keys of the admin listener's `tls`.
+enum AdminTLSKey: String, Vocabulary {
+    case certificate, key
+}
+
 extension UpstreamTLSSettings {
     init(_ section: Section<UpstreamTLSKey>) {
         self.certificateAuthorities = section.read(.certificateAuthorities) { $0.certificates() }
@@ -39,6 +44,14 @@ extension ListenerTLSSettings {
 }
 
 extension CertificateSettings {
+    /// Reads the admin listener's `tls`; `nil` without a certificate and its key.
+    init?(_ place: Place) {
+        guard let section = Section<AdminTLSKey>(place) else { return nil }
+        let certificate = section.require(.certificate) { $0.certificates() }
+        let key = section.require(.key) { $0.privateKey() }
+        self.init(certificate, key, at: section[.key])
+    }
+
     /// `nil` where neither is there, or where one will not do, which has had its fault.
     init?(optional certificate: Place?, _ key: Place?) {
         let certificateFile = certificate.flatMap { $0.certificates() }
@@ -77,7 +90,7 @@ extension Place {
     fileprivate func privateKey() -> String? {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         do throws(FileError) {
-            _ = try self.reading.surroundings.readSecret(path)
+            _ = try self.secret(at: path)
         } catch {
             self.fault("\(path) \(error.message)")
             return nil

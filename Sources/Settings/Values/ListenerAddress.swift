@@ -7,9 +7,17 @@ package struct ListenerAddress: Hashable, Sendable {
 
     /// On `127.0.0.1`.
     init(loopbackPort port: Int) {
-        self.host = .loopback
+        self.init(host: .loopback, port: port)
+    }
+
+    private init(host: NetworkHost, port: Int) {
+        self.host = host
         self.port = port
     }
+
+    /// Where this machine reaches it: what listens on every address also listens on loopback, and what is sent there stays
+    /// on the machine.
+    package var fromHere: ListenerAddress { ListenerAddress(host: self.host.fromHere, port: self.port) }
 
     /// Reads `127.0.0.1:8080` or `[::1]:8080`.
     init(_ text: String) throws(ValueError) {

@@ -8,4 +8,9 @@ package struct ListenerSettings: Equatable, Sendable {
         self.address = address
         self.tls = tls
     }
+
+    /// Whether only processes of this machine reach it, and none of them is told by a web page to.
+    package var isUnixSocket: Bool {
+        if case .unix = self.address { true } else { false }
+    }
 }

@@ -17,6 +17,18 @@ package struct RouteSettings: Equatable, Sendable {
     package let maximumConnections: Int
     /// Whether `Via: 1.1 martlet` is added (RFC 9110 §7.6.3).
     package let via: Bool
+    /// Whether `Cookie` and `Set-Cookie` pass.
+    package let passesCookies: Bool
+    package let forwarded: ForwardedFields
     /// Of use where the upstream is one with `https://`.
     package let upstreamTLS: UpstreamTLSSettings
+    package let expect: ExpectationMode
+}
+
+/// What becomes of `Forwarded` (RFC 7239) and its older kin.
+package enum ForwardedFields: String, CaseIterable, Sendable {
+    /// They stay here.
+    case drop
+    /// They go on, extended by the caller's address, scheme and host.
+    case append
 }

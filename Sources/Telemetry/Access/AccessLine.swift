@@ -21,6 +21,7 @@ struct AccessLine {
         text.add("replayed", record.isReplayed)
         if let error = record.error { text.add("error.code", error) }
         if let reason = record.reason { text.add("error.reason", reason) }
+        if let origin = record.origin { text.add("upstream.origin", origin) }
         if !record.isWhole { text.add("aborted", true) }
         text.end()
     }

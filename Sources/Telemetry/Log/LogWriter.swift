@@ -51,6 +51,13 @@ package final class LogWriter: Sendable {
     /// - Returns: whether all was written.
     package func close(within time: Duration) async -> Bool {
         self.change { $0.isClosed = true }
+        return await self.settle(within: time)
+    }
+
+    /// Waits until all that was logged is written, as far as that goes within `time`.
+    ///
+    /// - Returns: whether all was written.
+    package func settle(within time: Duration) async -> Bool {
         let deadline = BootInstant.now.advanced(by: time)
         while BootInstant.now < deadline {
             if self.isIdle { return true }

@@ -15,10 +15,12 @@ package struct RequestRecord: Sendable {
     package var caller: String?
     /// Of the answer that the caller got; 0 where it got none.
     package var status = 0
-    /// The code of an answer of the gateway's own; `nil` for an upstream's.
+    /// The code of an answer of the gateway's own, or of what cut an upstream's short; `nil` for an upstream's that is whole.
     package var error: String?
     /// Why, for the operator: what the caller is not told.
     package var reason: String?
+    /// Scheme, host and port of the upstream, where the error is its doing.
+    package var origin: String?
     /// Of the request's body, as far as it was read, or from the caller in a tunnel.
     package var bytesIn = 0
     /// Of the answer's body: the upstream's as far as it was passed on, or the gateway's own; or to the caller in a tunnel.

@@ -21,7 +21,7 @@ extension AccountDesk {
         random: () -> Double
     ) -> BootInstant? {
         guard self.flight == nil, self.unreadable == nil, let sight, let entry = sight.entry, let mark = sight.mark,
-            entry.record.binding == self.binding
+            entry.record.binding.match(self.binding) == .same
         else { return nil }
         if self.jitter?.of != mark { self.jitter = (mark, random()) }
         let due = timing.due(

@@ -106,7 +106,7 @@ extension AccountDesk {
 
     private mutating func accept(_ sight: Sight, isStored: Bool = true) {
         // Another token set, or one that was adopted: what failed before says nothing of it.
-        if self.sight?.mark != sight.mark || self.sight?.entry?.record.binding != sight.entry?.record.binding {
+        if self.sight?.mark != sight.mark || !Self.isOfOneClient(self.sight?.entry?.record, sight.entry?.record) {
             self.lastError = nil
             self.failedAt = nil
             self.finding = nil
@@ -127,6 +127,11 @@ extension AccountDesk {
             _ = self.watch.saw(claim, in: entry.version, at: sight.readAt)
         }
         self.noteTrouble(at: sight.readAt)
+    }
+
+    private static func isOfOneClient(_ known: AccountRecord?, _ record: AccountRecord?) -> Bool {
+        guard let known, let record else { return known == nil && record == nil }
+        return known.binding.match(record.binding) == .same
     }
 
     mutating func serveUsable(now: BootInstant) -> Landing {

@@ -24,7 +24,8 @@ extension AccountDesk {
     /// Whether the provider refused the client, or what it asks for the account, when it was asked last, or may have.
     func isClientRefused(at now: BootInstant) -> Bool {
         let record = self.sight?.entry?.record
-        let isUnclear = record?.binding == self.binding && record?.trouble.map { TroubleKind(of: $0) } == .refused
+        let isUnclear =
+            record?.binding.match(self.binding) == .same && record?.trouble.map { TroubleKind(of: $0) } == .refused
         return isUnclear || self.ownCause(at: now)?.kind == .clientRefused
     }
 
@@ -51,7 +52,7 @@ extension AccountDesk {
     private func ownCause(at now: BootInstant) -> TroubleCause? {
         let since = self.troubledSince ?? now
         let record = self.sight?.entry?.record
-        if let record, let trouble = record.trouble, record.binding == self.binding {
+        if let record, let trouble = record.trouble, record.binding.match(self.binding) == .same {
             let kind: AccountTrouble.Kind = TroubleKind(of: trouble).isOfClient ? .clientRefused : .refreshFailing
             return TroubleCause(kind: kind, reason: trouble.reason, since: since)
         }

@@ -107,6 +107,13 @@ package struct AccountDesk<Waiter> {
         return self.serveUsable(now: now)
     }
 
+    /// Goes by what is known by now of whom the configuration lets the tokens go to.
+    package mutating func learn(_ binding: AccountRecord.Binding, now: BootInstant) -> Landing {
+        guard self.binding != binding else { return Landing() }
+        self.binding = binding
+        return self.serveUsable(now: now)
+    }
+
     /// Goes by the kills that are known now. A flight under way goes on, and what it brings is judged by this.
     ///
     /// - Returns: who of those that wait is told of a kill, and what the slots are to be told.

@@ -52,12 +52,9 @@ package struct AccountPlan: Sendable {
         self.binding == other.binding && self.grant == other.grant && self.endpointID == other.endpointID
     }
 
-    /// Whom its tokens may go to.
+    /// Whom its tokens may go to, as far as that is known now.
     package var binding: AccountRecord.Binding {
-        AccountRecord.Binding(
-            provider: self.provider,
-            tokenEndpointOrigin: self.endpoint.binding.tokenEndpointOrigin,
-            clientID: self.endpoint.binding.clientID
-        )
+        let binding = self.endpoint.binding
+        return AccountRecord.Binding(provider: self.provider, issuer: binding.issuer, clientID: binding.clientID)
     }
 }

@@ -60,10 +60,10 @@ extension AccountStatus {
     ) {
         let now = moment.boot
         let record = desk.sight?.entry?.record
+        let match = record?.binding.match(desk.binding)
         let isBoundElsewhere =
-            record?.tokens != nil && record?.binding != desk.binding
-            && !(desk.mints && record?.tokens?.refreshToken == nil)
-        let isUsable = record?.binding == desk.binding && desk.sight?.freshness.isUsable(at: now) == true
+            record?.tokens != nil && match != .same && !(desk.mints && record?.tokens?.refreshToken == nil)
+        let isUsable = match != nil && match != .other && desk.sight?.freshness.isUsable(at: now) == true
         let isClaimed =
             isConfigured
             && record?.claim.map { $0.boot != boot && !desk.watch.isOverdue($0, at: now) } == true
@@ -89,7 +89,7 @@ extension AccountStatus {
             self.state = isUsable ? .valid : .expired
         }
         // A minted token of another client is not used, and not waited for to end.
-        let isAnothers = desk.mints && record?.binding != desk.binding
+        let isAnothers = desk.mints && match != .same
         self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil || isAnothers ? nil : $0.expiresAt }
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt

@@ -9,10 +9,7 @@ struct GoneTokenEndpoint: TokenEndpoint {
     let timeout = Duration.zero
 
     init(_ binding: AccountRecord.Binding) {
-        self.binding = EndpointBinding(
-            tokenEndpointOrigin: binding.tokenEndpointOrigin,
-            clientID: binding.clientID
-        )
+        self.binding = EndpointBinding(issuer: binding.issuer, clientID: binding.clientID)
     }
 
     func redeem(

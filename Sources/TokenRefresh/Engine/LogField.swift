@@ -5,6 +5,7 @@ internal import TokenModel
 enum LogField {
     static let account = "account.name"
     static let provider = "provider.name"
+    static let issuer = "provider.issuer"
     static let generation = "token.generation"
     static let foundGeneration = "token.generation_found"
     static let endsAt = "token.ends_at"

@@ -151,11 +151,18 @@ extension RefreshEngine {
     ///
     /// What is known of the refresh token's use goes along; other troubles were with the other client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
+        // By what the issuer says now, where it says so in time.
+        if let plan = self.plan(of: account) {
+            plan.endpoint.doubt()
+            await plan.endpoint.locate()
+        }
         let epochs = try await self.epochs(for: account)
-        let rewrite = try await self.rewrite(account, isDone: { $0.binding == $1.binding }) {
+        let rewrite = try await self.rewrite(account, isDone: { $0.binding.match($1.binding) == .same }) {
             entry,
             plan throws(AccountChangeError) in
-            guard var record = entry?.record, record.tokens != nil, record.binding != plan.binding else { return nil }
+            guard var record = entry?.record, record.tokens != nil, record.binding.match(plan.binding) != .same else {
+                return nil
+            }
             guard epochs.verdict(on: record, of: account, at: plan.provider) == .live else {
                 throw .killed(account, by: epochs, at: [plan.provider], record)
             }
@@ -273,7 +280,7 @@ extension RefreshEngine {
     private func statusOfUnconfigured(_ account: AccountID) async -> AccountStatus? {
         let now = self.timepiece.now
         let epochs = self.state.withLock { $0.epochs }
-        let nobody = AccountRecord.Binding(provider: ProviderID(""), tokenEndpointOrigin: "", clientID: "")
+        let nobody = AccountRecord.Binding(provider: ProviderID(""), issuer: .origin(""), clientID: "")
         switch await self.read(account) {
         case .success(nil):
             return nil

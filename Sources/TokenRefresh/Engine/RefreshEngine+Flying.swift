@@ -46,12 +46,16 @@ extension RefreshEngine {
                 let isHolderDead = await self.isHolderDead(result)
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
+                let binding = await self.learnIssuer(by: plan)
                 // Before, since whoever is admitted counts; and again, since that may have taken its time.
                 var (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
+                if refusal == nil {
+                    refusal = flight.sight?.issuerObstacle(of: account, bound: binding, plan.grant.mints)
+                }
                 if refusal == nil { refusal = self.unwrittenObstacle(to: plan, demand, flight.sight?.entry) }
                 if refusal == nil { refusal = await self.admit(plan, demand, as: &ticket) }
                 if refusal == nil { (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan) }
-                action = flight.didAdmit(refusal, under: epochs, now: self.timepiece.now)
+                action = flight.didAdmit(refusal, under: epochs, boundTo: binding, now: self.timepiece.now)
             case .write(let record, let expecting):
                 if record.claim != nil { await self.waitOutFall() }
                 if record.claim != nil, let reason = self.obsolescence(of: plan) {
@@ -64,9 +68,14 @@ extension RefreshEngine {
                 let sentAt = self.timepiece.now.boot
                 let result = await self.write(record, for: account, expecting: expecting)
                 self.log(result, of: account, complaint: &complaint)
+                if case .success = result {
+                    self.logTakeover(of: account, by: record, after: flight.sight?.entry?.record)
+                }
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
-                let endpoint = proofs[flight.proof]
+                // There is one where a token is to be sent.
+                let issuer = flight.issuer ?? plan.binding.issuer
+                let endpoint = proofs[flight.proof].sending(onlyTo: issuer)
                 let result = await self.exchange(by: plan) {
                     await endpoint.redeem(refreshToken, scopes: plan.scopes) {
                         self.mayStillSend(by: sendBy, for: plan)
@@ -100,6 +109,7 @@ extension RefreshEngine {
                 if let place, !outcome.leavesJournal { await self.journal?.release(place) }
                 self.land(plan, outcome, by: ticket, wasErrand: demand.ripe != nil)
                 await self.lookForKill(after: outcome, plan)
+                await self.doubtMove(of: outcome.sight?.entry?.record, by: plan)
                 return
             }
         }

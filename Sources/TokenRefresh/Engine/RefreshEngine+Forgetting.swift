@@ -118,8 +118,8 @@ extension RefreshEngine {
 
     /// Goes by another account of the same client, where there is one, else by the provider without any.
     private func revoker(of binding: AccountRecord.Binding) -> any TokenEndpoint {
-        let alike = self.state.withLock { $0.plans.values.first { $0.binding == binding } }
-        return alike?.endpoint ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
+        let alike = self.state.withLock { $0.plans.values.first { binding.match($0.binding) == .same } }
+        return alike?.endpoint.sending(onlyTo: binding.issuer) ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
     }
 
     /// Where that fails the tokens stay in the account's record, and are dead there.
@@ -133,7 +133,9 @@ extension RefreshEngine {
 
     private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
         // What was made for another than the configuration names now goes to that one, and to nobody else.
-        let endpoint = record.binding == plan.binding ? plan.endpoint : self.revoker(of: record.binding)
+        let isPlans = record.binding.match(plan.binding) == .same
+        let endpoint =
+            isPlans ? plan.endpoint.sending(onlyTo: record.binding.issuer) : self.revoker(of: record.binding)
         var outcomes: [ForgottenToken] = []
         if let refreshToken = tokens.refreshToken {
             let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }

@@ -73,10 +73,12 @@ extension RefreshEngine {
     /// Reads a record that may have changed, and passes on what is in it.
     func look(at account: AccountID) async {
         guard self.plan(of: account) != nil else { return }
+        self.goByKnownIssuer(of: account)
         switch await self.read(account) {
         case .success(let entry):
             let now = self.timepiece.now
             self.serve(account) { $0.observe(entry, now: now) }
+            await self.takeOver(entry, of: account)
         case .failure(let error) where error.code == .unreadable:
             let isNew = self.state.withLock { $0.desks[account]?.observeUnreadable(.unreadable(account, error)) }
             guard isNew == true else { return }

@@ -1,5 +1,5 @@
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// From the record to a claim that has time for an exchange.
 extension Flight {
@@ -62,14 +62,18 @@ extension Flight {
 
     /// This process may send to the provider now (`nil`), or why not.
     ///
-    /// - Parameter epochs: the kill log, as read after the record: what comes of this flight is stamped with it.
+    /// - Parameters:
+    ///   - epochs: the kill log, as read after the record: what comes of this flight is stamped with it.
+    ///   - binding: whom the tokens may go to, as far as that is known by now; `nil`: as before.
     package mutating func didAdmit(
         _ refusal: PassError?,
         under epochs: KillEpochs = KillEpochs(),
+        boundTo binding: AccountRecord.Binding? = nil,
         now: Moment
     ) -> FlightAction {
         guard case .admitting(let breaking) = self.state else { return self.poison() }
         self.epochs = epochs
+        if let binding { self.plan.binding = binding }
         if let refusal { return self.end(.failed(refusal)) }
         self.isAdmitted = true
         return self.claimOrAsk(self.sight?.entry, breaking: breaking, now: now)
@@ -175,6 +179,8 @@ extension Flight {
         let spent = record.trouble?.spent ?? .no
         var unclaimed = record
         unclaimed.claim = nil
+        // From before the refresh token is sent it is bound to where that goes.
+        unclaimed.binding.issuer = record.binding.issuer.settled(by: self.plan.binding.issuer)
         // What this flight has learned of the same refresh token still holds.
         let isSame = self.basis?.record.mark == record.mark
         return Basis(
@@ -200,7 +206,10 @@ extension Flight {
             binding: self.plan.binding,
             killed: killed?.killed ?? []
         )
-        if let stored, isLive, stored.binding == self.plan.binding { record = stored }
+        if let stored, isLive, stored.binding.match(self.plan.binding) == .same {
+            record = stored
+            record.binding.issuer = stored.binding.issuer.settled(by: self.plan.binding.issuer)
+        }
         record.claim = nil
         let isSame = self.basis?.record.mark == record.mark
         var refreshToken = self.plan.signsIn ? record.tokens?.refreshToken : nil

@@ -136,7 +136,9 @@ extension Flight {
         }
         var writeBack = writeBack
         // Adopted for another client meanwhile, by an operator: that stands, and our setback was with the client before.
-        if entry.record.binding != writeBack.record.binding { writeBack.record.adopt(entry.record.binding) }
+        if entry.record.binding.match(writeBack.record.binding) != .same {
+            writeBack.record.adopt(entry.record.binding)
+        }
         if entry.record.tokens == nil, writeBack.record.tokens != nil {
             // A kill has taken them out: they stay out, and what was to be said was of them.
             writeBack.record = entry.record

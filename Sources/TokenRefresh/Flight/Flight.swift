@@ -102,7 +102,7 @@ package struct Flight: ~Copyable {
         }
     }
 
-    let plan: FlightPlan
+    var plan: FlightPlan
     var demand: Demand
     var state = State.ready
     var sight: Sight?
@@ -155,6 +155,9 @@ package struct Flight: ~Copyable {
     static let mostStoreFailures = 5
     static let mostRenewals = 3
     static let mostLateStarts = 2
+
+    /// Who issued the refresh token that is to be sent.
+    package var issuer: TokenIssuer? { self.basis?.record.binding.issuer }
 
     /// The first action; call it once.
     package mutating func begin() -> FlightAction {

@@ -4,8 +4,8 @@ package import TokenStorage
 /// What a flight is given to go by.
 package struct FlightPlan: Sendable {
     package let account: AccountID
-    /// Whom the configuration lets the tokens go to.
-    package let binding: AccountRecord.Binding
+    /// Whom the configuration lets the tokens go to, as far as it is known.
+    package internal(set) var binding: AccountRecord.Binding
     /// Where the tokens are minted: the grant that a first mint begins, drawn for this flight. `nil` where a refresh token
     /// is redeemed.
     package let mints: GrantID?

@@ -93,11 +93,12 @@ extension RefreshEngine {
             // Nobody can say whether it was killed since; it was, or was removed, where nothing took its place.
             guard outcome.sight?.entry?.record.tokens == nil else { return }
         }
+        let endpoint = plan.endpoint.sending(onlyTo: dropped.binding.issuer)
         if let token = outcome.dropped?.refreshToken ?? outcome.droppedRefreshToken {
-            _ = await plan.endpoint.revoke(token, kind: .refreshToken)
+            _ = await endpoint.revoke(token, kind: .refreshToken)
         }
         if let token = outcome.dropped?.accessToken {
-            _ = await plan.endpoint.revoke(token, kind: .accessToken)
+            _ = await endpoint.revoke(token, kind: .accessToken)
         }
     }
 }

@@ -39,17 +39,29 @@ extension Sight {
             let wasTaken = self.entry?.record.killed.isEmpty == false
             return mints ? .refreshable : .blocked(wasTaken ? emptied() : .empty(account))
         }
-        let isOurs = record.binding == binding
-        guard isOurs || mints && record.tokens?.refreshToken == nil else {
-            return .blocked(.boundElsewhere(account, to: record.binding))
-        }
+        let isOurs = record.binding.match(binding) != .other
+        let boundElsewhere = self.issuerObstacle(of: account, bound: binding, mints)
+        if !isOurs, let boundElsewhere { return .blocked(boundElsewhere) }
         let isUnwanted = !isOurs || demand.isForced || demand.refused == record.mark
         let pass = isUnwanted ? nil : self.pass(for: account, at: now)
         if let pass, !self.freshness.isDoubtful, demand.ripe != record.mark { return .usable(pass) }
-        if isOurs, let obstacle = self.obstacle(account, record, mints: mints, isForced: demand.isForced, at: now) {
+        // Where an issuer has its token endpoint says nothing of access tokens: those go on until they end.
+        if isOurs,
+            let obstacle = boundElsewhere
+                ?? self.obstacle(account, record, mints: mints, isForced: demand.isForced, at: now)
+        {
             return pass.map { .usable($0) } ?? .blocked(obstacle)
         }
         return .refreshable
+    }
+
+    /// What keeps the refresh token from being sent to whom `binding` names; `nil` where it may, or there is none that would
+    /// be.
+    func issuerObstacle(of account: AccountID, bound binding: AccountRecord.Binding, _ mints: Bool) -> PassError? {
+        guard let record = self.entry?.record, record.binding.match(binding) != .same,
+            !mints || record.tokens?.refreshToken != nil
+        else { return nil }
+        return .boundElsewhere(account, to: record.binding, not: binding)
     }
 
     /// Whether the claim of another replica, which may be at work, may be broken once it has lapsed: never while the access

@@ -79,13 +79,18 @@ extension PassError {
         )
     }
 
-    static func boundElsewhere(_ account: AccountID, to binding: AccountRecord.Binding) -> PassError {
-        PassError(
+    static func boundElsewhere(
+        _ account: AccountID,
+        to binding: AccountRecord.Binding,
+        not configured: AccountRecord.Binding
+    ) -> PassError {
+        let hasMoved = binding.match(configured) == .moved
+        return PassError(
             .reauthorizationRequired,
             """
-            account \(account): its tokens were made for provider \(binding.provider), token endpoint \
-            \(binding.tokenEndpointOrigin) and client \(binding.clientID), and the configuration says otherwise; \
-            martlet accounts adopt \(account) if that is right, or import new ones
+            account \(account): its tokens were made for provider \(binding.provider), \(binding.issuer) and client \
+            \(binding.clientID), and \(hasMoved ? "the issuer says otherwise now" : "the configuration says otherwise") \
+            (\(configured.issuer)); martlet accounts adopt \(account) if that is right, or import new ones
             """,
             isBoundElsewhere: true
         )

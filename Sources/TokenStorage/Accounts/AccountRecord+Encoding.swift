@@ -1,12 +1,12 @@
 package import TokenModel
 
 extension AccountRecord {
-    /// 1 had no killed tokens; 2 had neither former providers nor the accepted proof.
+    /// 1 had no killed tokens; 2 had neither former providers, with the issuer, nor the accepted proof.
     private static let format: UInt8 = 3
 
     /// As before where it can be: a replica that is not yet replaced reads it too.
     private var leastFormat: UInt8 {
-        if !self.formerProviders.isEmpty || self.acceptedProof != nil { return 3 }
+        if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.mark != nil { return 3 }
         return self.killed.isEmpty ? 1 : 2
     }
 
@@ -19,7 +19,7 @@ extension AccountRecord {
         writer.write(self.tokens) { $0.write(to: writer) }
         writer.write(self.stamp.rawValue)
         writer.write(self.binding.provider.rawValue)
-        writer.write(self.binding.tokenEndpointOrigin)
+        writer.write(self.binding.issuer.origin)
         writer.write(self.binding.clientID)
         writer.write(self.claim) { claim in
             writer.write(claim.boot.rawValue)
@@ -36,7 +36,10 @@ extension AccountRecord {
         writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
         if format >= 2 { writer.write(self.killed) { writer.write($0.rawValue) } }
         if format >= 3 {
-            writer.write(self.formerProviders) { writer.write($0.rawValue) }
+            // A replica that is not yet replaced reads this too: it goes by the origin, and keeps what stands in this list. No
+            // provider's name looks like a mark.
+            let mark = self.binding.issuer.mark.map { [ProviderID($0)] } ?? []
+            writer.write(mark + self.formerProviders) { writer.write($0.rawValue) }
             writer.write(self.acceptedProof) { writer.write($0.rawValue) }
         }
         return writer.finish()
@@ -51,11 +54,9 @@ extension AccountRecord {
         let generation = Generation(rawValue: try reader.read())
         let tokens = try reader.readOptional { reader throws(StoreError) in try TokenSet(from: &reader) }
         let stamp = Epoch(rawValue: try reader.read())
-        let binding = Binding(
-            provider: ProviderID(rawValue: try reader.read()),
-            tokenEndpointOrigin: try reader.read(),
-            clientID: try reader.read()
-        )
+        let provider = ProviderID(rawValue: try reader.read())
+        let origin = try reader.read(String.self)
+        let clientID = try reader.read(String.self)
         let claim = try reader.readOptional { reader throws(StoreError) in
             Claim(
                 boot: BootID(rawValue: try reader.read()),
@@ -78,19 +79,23 @@ extension AccountRecord {
         let killed =
             reader.format < 2
             ? [] : try reader.readArray { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
-        let formerProviders =
+        var formerProviders =
             reader.format < 3
             ? [] : try reader.readArray { reader throws(StoreError) in ProviderID(rawValue: try reader.read()) }
         let acceptedProof =
             reader.format < 3
             ? nil : try reader.readOptional { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
         try reader.finish()
+        var issuer = formerProviders.first.flatMap { TokenIssuer(mark: $0.rawValue) }
+        // A replica that knows origins alone may have given the record to another since.
+        if issuer?.origin != origin { issuer = nil }
+        if issuer != nil { formerProviders.removeFirst() }
         self.init(
             grant: grant,
             generation: generation,
             tokens: tokens,
             stamp: stamp,
-            binding: binding,
+            binding: Binding(provider: provider, issuer: issuer ?? .origin(origin), clientID: clientID),
             claim: claim,
             trouble: trouble,
             refreshedAt: refreshedAt,

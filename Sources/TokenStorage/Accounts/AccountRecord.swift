@@ -54,16 +54,22 @@ package struct AccountRecord: Equatable, Sendable {
 }
 
 extension AccountRecord {
-    /// The provider, token endpoint origin (`https://host:port`) and client id that the tokens were made for.
+    /// The provider's name, who issued the tokens, and the client id that they were made for.
     package struct Binding: Hashable, Sendable {
         package var provider: ProviderID
-        package var tokenEndpointOrigin: String
+        package var issuer: TokenIssuer
         package var clientID: String
 
-        package init(provider: ProviderID, tokenEndpointOrigin: String, clientID: String) {
+        package init(provider: ProviderID, issuer: TokenIssuer, clientID: String) {
             self.provider = provider
-            self.tokenEndpointOrigin = tokenEndpointOrigin
+            self.issuer = issuer
             self.clientID = clientID
+        }
+
+        /// How it stands to what the configuration says, or to what another record does.
+        package func match(_ other: Binding) -> TokenIssuer.Match {
+            self.provider == other.provider && self.clientID == other.clientID
+                ? self.issuer.match(other.issuer) : .other
         }
     }
 

@@ -5,11 +5,15 @@ internal import TokenModel
 package struct KeyRingFile: KeyRingSource {
     private let path: String
     private let isMadeWhenMissing: Bool
+    private let stateDirectory: String?
 
-    /// - Parameter isMadeWhenMissing: `false` where several machines share a store: each would make a key of its own.
-    package init(path: String, isMadeWhenMissing: Bool) {
+    /// - Parameters:
+    ///   - isMadeWhenMissing: `false` where several machines share a store: each would make a key of its own.
+    ///   - stateDirectory: a file that is named elsewhere may be another user's, who mounts it; `nil`: none may.
+    package init(path: String, isMadeWhenMissing: Bool, stateDirectory: String? = nil) {
         self.path = path
         self.isMadeWhenMissing = isMadeWhenMissing
+        self.stateDirectory = stateDirectory
     }
 
     package var name: String { self.path }
@@ -28,7 +32,8 @@ package struct KeyRingFile: KeyRingSource {
     /// What the file holds.
     func text() throws(KeyRingError) -> KeyRingText {
         do throws(FileError) {
-            var bytes = try SecretFile.contents(of: self.path)
+            let isMounted = self.stateDirectory.map { SecretFile.isOutside(self.path, of: $0) } ?? false
+            var bytes = try SecretFile.contents(of: self.path, mayBelongToOthers: isMounted)
             defer { bytes.wipe() }
             return KeyRingText(Secret(bytes), name: self.path)
         } catch {

@@ -86,7 +86,7 @@ struct CheckCommand: AsyncParsableCommand {
     private static func checkAdminTokens(_ settings: GatewaySettings) throws(CommandFailure) {
         _ = try StateDirectory.exists(settings.stateDirectory)
         do throws(AdminTokenError) {
-            try AdminTokenFile(path: settings.admin.tokenFile).check()
+            try AdminTokenFile(path: settings.admin.tokenFile, stateDirectory: settings.stateDirectory).check()
         } catch {
             throw CommandFailure(error)
         }

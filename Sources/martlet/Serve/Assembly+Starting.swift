@@ -1,5 +1,9 @@
+internal import AdminAPI
 internal import Audit
 internal import KillSwitch
+internal import Listening
+internal import Logging
+internal import Settings
 internal import TokenModel
 internal import TokenStorage
 
@@ -43,6 +47,25 @@ extension Assembly {
             )
         } catch {
             throw CommandFailure(.unavailable, error.message)
+        }
+    }
+
+    /// Nothing fails where there can be no socket: operators have the port, too.
+    static func openSocket(
+        _ settings: AdminSettings,
+        of admin: AdminServer,
+        logger: Logger
+    ) async -> AdminSocket? {
+        do {
+            let limits = AdminLimits(connections: 64, stopGrace: .seconds(5))
+            return try await AdminSocket.listen(beside: settings.socket, with: admin, limits: limits)
+        } catch {
+            LinkedSocket.removeDeadLink(settings.socket)
+            logger.warning(
+                "there is no admin socket, so commands need a token and the port",
+                metadata: ["error.reason": "\(error)"]
+            )
+            return nil
         }
     }
 }

@@ -32,7 +32,7 @@ enum Assembly {
         try StateDirectory.make(settings.stateDirectory)
         StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
-        let store = try await Self.openStore(settings.store, metrics, logger: logger)
+        let store = try await Self.openStore(settings, metrics, logger: logger)
         // The memory store's next start has no other.
         let copy = KeptLog(
             in: settings.stateDirectory,
@@ -172,10 +172,14 @@ enum Assembly {
         )
         let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
         let admin: AdminServer
+        let encryption: CallerTLS?
         do throws(CommandFailure) {
+            encryption = try CallerTLS(settings.admin)
             admin = try await Self.listen(
                 settings.admin,
+                stateDirectory: settings.stateDirectory,
                 claim,
+                encryption,
                 engine: engine,
                 kills: kills,
                 audit: audit,
@@ -222,6 +226,8 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
+        // Last, since commands are led here from now on.
+        let socket = await Self.openSocket(settings.admin, of: admin, logger: logger)
         budget.report(
             wanted: settings.limits.connections,
             isNamed: settings.limits.namesConnections,
@@ -238,6 +244,8 @@ enum Assembly {
             providers: current,
             webhook: webhook,
             admin: admin,
+            adminEncryption: encryption,
+            adminSocket: socket,
             metrics: metricsServer,
             keeper: keeper,
             counts: metrics,
@@ -257,11 +265,11 @@ enum Assembly {
     }
 
     private static func openStore(
-        _ settings: StoreSettings,
+        _ settings: GatewaySettings,
         _ metrics: ProgramMetrics,
         logger: Logger
     ) async throws(CommandFailure) -> Store {
-        switch settings {
+        switch settings.store {
         case .memory:
             logger.warning("the memory store keeps no token past the end of this process")
             do throws(StoreError) {
@@ -273,7 +281,11 @@ enum Assembly {
             }
         case .sqlite(let path, let sealingKeyFile):
             do throws(StoreError) {
-                let keys = KeyRingFile(path: sealingKeyFile, isMadeWhenMissing: true)
+                let keys = KeyRingFile(
+                    path: sealingKeyFile,
+                    isMadeWhenMissing: true,
+                    stateDirectory: settings.stateDirectory
+                )
                 let store = try await SQLiteTokenStore.open(at: path)
                 let opened = try await OpenedStore.open(metrics.timing(store), keys: keys)
                 return Store(opened: opened, close: { await store.close() })
@@ -302,7 +314,9 @@ enum Assembly {
 
     private static func listen(
         _ settings: AdminSettings,
+        stateDirectory: String,
         _ claim: PortClaim,
+        _ encryption: CallerTLS?,
         engine: RefreshEngine,
         kills: KillSwitch,
         audit: AuditTrail,
@@ -312,7 +326,7 @@ enum Assembly {
     ) async throws(CommandFailure) -> AdminServer {
         let tokens: AdminTokens
         do throws(AdminTokenError) {
-            tokens = try AdminTokenFile(path: settings.tokenFile).open()
+            tokens = try AdminTokenFile(path: settings.tokenFile, stateDirectory: stateDirectory).open()
         } catch {
             throw CommandFailure(error)
         }
@@ -325,6 +339,7 @@ enum Assembly {
                 monitor: monitor,
                 tokens: tokens,
                 claim: claim,
+                encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
                 limits: limits,
                 logger: logger
             )

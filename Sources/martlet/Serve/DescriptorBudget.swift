@@ -24,8 +24,8 @@ package struct DescriptorBudget: Equatable, Sendable {
             self.operators = Self.mostOperators
             return
         }
-        // A selector, its wake-up and its timer; and a listening socket per address. Two more loops are the operators'.
-        let house = used + eventLoops * (3 + listeners) + 2 * 4
+        // A selector, its wake-up and its timer; and a listening socket per address. Three more loops are the operators', with their socket.
+        let house = used + eventLoops * (3 + listeners) + 3 * 4
         // A quarter for each of: operators, metrics, providers with their names' lookups, and connections turned away or
         // just being made.
         let reserve = min(max(limit / 8, 64), 4 * Self.mostOperators)

@@ -55,6 +55,18 @@ extension ProxyPlan.Listener {
     }
 }
 
+extension CallerTLS {
+    /// What operators are shown; `nil` where they speak plain HTTP.
+    init?(_ settings: AdminSettings) throws(CommandFailure) {
+        guard let files = settings.tls.map({ CertificateFiles($0) }) else { return nil }
+        do throws(ProxyError) {
+            try self.init(files)
+        } catch {
+            throw CommandFailure(.badConfiguration, "admin: \(error.message)")
+        }
+    }
+}
+
 extension CertificateFiles {
     fileprivate init(_ settings: CertificateSettings) {
         self.init(certificate: settings.certificate, key: settings.key)
@@ -135,7 +147,10 @@ extension RoutePlan {
                 idle: route.timeouts.idle
             ),
             maxConnections: route.maximumConnections,
-            via: route.via
+            via: route.via,
+            passesCookies: route.passesCookies,
+            appendsForwarded: route.forwarded == .append,
+            asksBeforeBodies: route.expect == .auto
         )
     }
 

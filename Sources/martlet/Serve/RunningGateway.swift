@@ -24,6 +24,10 @@ struct RunningGateway {
     let providers: CurrentProviders
     let webhook: Webhook
     let admin: AdminServer
+    /// `nil` where operators speak plain HTTP.
+    let adminEncryption: CallerTLS?
+    /// `nil` where there can be none.
+    let adminSocket: AdminSocket?
     /// Where metrics and health are served without tokens; `nil` where that is not wanted.
     let metrics: AdminServer?
     let keeper: EndpointKeeper
@@ -49,7 +53,7 @@ struct RunningGateway {
     func run(
         onEachOf hangups: UnixSignalsSequence,
         _ reload: @escaping @Sendable () async -> Void,
-        serving: @escaping @Sendable () -> Void,
+        serving: @escaping @Sendable () async -> Void,
         stopping: @escaping @Sendable (_ requests: Int) -> Void
     ) async throws {
         let kills = KillService(kills: self.kills)
@@ -61,7 +65,8 @@ struct RunningGateway {
             closeStore: self.closeStore,
             logger: self.logger
         )
-        let operators: [any Service] = [self.admin] + (self.metrics.map { [$0] } ?? [])
+        let operators: [any Service] =
+            [self.admin] + (self.adminSocket.map { [$0] } ?? []) + (self.metrics.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
         let callers: [any Service] = [
             hangups,
@@ -174,10 +179,10 @@ private struct WebhookService: Service {
 
 /// Says that the gateway serves, once all services before it were started.
 private struct Announcement: Service {
-    let announce: @Sendable () -> Void
+    let announce: @Sendable () async -> Void
 
     func run() async throws {
-        self.announce()
+        await self.announce()
         try? await gracefulShutdown()
     }
 }

@@ -44,7 +44,6 @@ struct ServeCommand: AsyncParsableCommand {
     var acceptOlderStore = false
 
     func run() async throws {
-        try MemoryGuard.raise()
         DescriptorLimit.raise()
         Hangup.ignore()
         // Before anything is read: what changes while the gateway starts is heeded when it serves.
@@ -95,8 +94,8 @@ struct ServeCommand: AsyncParsableCommand {
             logger: logger
         )
         let metrics = gateway.metrics.map { ", metrics: http://\($0.address)" } ?? ""
-        let addresses =
-            "callers: \(gateway.callers.joined(separator: " ")), admin: http://\(gateway.admin.address)\(metrics)"
+        let admin = "\(gateway.adminEncryption == nil ? "http" : "https")://\(gateway.admin.address)"
+        let addresses = "callers: \(gateway.callers.joined(separator: " ")), admin: \(admin)\(metrics)"
         let reloader = Reloader(
             path: path,
             running: RunningConfiguration(settings: settings, providers: providers),
@@ -111,6 +110,8 @@ struct ServeCommand: AsyncParsableCommand {
                 "martlet serves",
                 metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]
             )
+            // Where both are shown as one, as a container's are, nothing stands before the log's first line.
+            _ = await log.settle(within: .seconds(2))
             Console.announce("martlet serves \(addresses)")
         } stopping: { requests in
             let line = "stopping, waiting up to \(grace) for \(requests) \(requests == 1 ? "request" : "requests")"

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 internal import LocalFiles
 internal import Logging
@@ -9,9 +9,9 @@ enum StateDirectory {
     ///
     /// - Throws: where something else is.
     static func exists(_ path: String) throws(CommandFailure) -> Bool {
-        var isDirectory: ObjCBool = false
-        guard unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return false }
-        guard isDirectory.boolValue else {
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return false }
+        guard isDirectory else {
             throw CommandFailure(
                 .badConfiguration,
                 "state_dir \(path) is not a directory; name another or move it away"

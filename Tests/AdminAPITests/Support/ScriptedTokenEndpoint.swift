@@ -13,7 +13,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var revoked: [(token: Secret, kind: RevocableToken)] = []
     }
 
-    let binding = EndpointBinding(tokenEndpointOrigin: "https://login.acme.example:443", clientID: "my-app")
+    let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.acme.example:443/token"), clientID: "my-app")
     let timeout = Duration.seconds(8)
     /// What its client proves itself by.
     static let clientSecret = "client-secret-canary"

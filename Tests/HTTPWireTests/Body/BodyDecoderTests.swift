@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ChunkedBody.refused)
+    @Test(arguments: ChunkedBody.refused + ChunkedBody.refusedExtensions)
     func `hostile chunks are refused, however they arrive`(_ body: ChunkedBody) throws {
         for pieces in Self.arrivals(of: body.bytes) {
             try #require(readBody(pieces, framed: .chunked) == body.summary, "in \(pieces.count) pieces")

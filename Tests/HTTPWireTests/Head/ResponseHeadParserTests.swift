@@ -8,6 +8,27 @@ import Testing
         for pieces in arrivals(of: answer.bytes) {
             let reading = readAnswer(pieces)
             try #require(reading == .refused(answer.code), "in \(pieces.count) pieces, the first of \(pieces[0].count)")
+            let error = #expect(throws: WireError.self) { try parseAnswer(pieces) }
+            try #require(error?.rule == answer.rule, "in \(pieces.count) pieces, the first of \(pieces[0].count)")
+        }
+    }
+
+    @Test(arguments: RefusedAnswer.sizes)
+    func `what is too large names its rule`(_ answer: RefusedAnswer) {
+        for size in [answer.bytes.count, 1_000] {
+            let pieces = stride(from: 0, to: answer.bytes.count, by: size)
+                .map { answer.bytes[$0..<min($0 + size, answer.bytes.count)] }
+            #expect(throws: WireError(answer.rule)) { try parseAnswer(pieces) }
+            #expect((#expect(throws: WireError.self) { try parseAnswer(pieces) })?.rule == answer.rule)
+        }
+    }
+
+    @Test(arguments: AcceptedAnswer.equalLengths)
+    func `an answer's length said again is one length, however it arrives`(_ answer: AcceptedAnswer) throws {
+        for pieces in arrivals(of: answer.bytes) {
+            let reading = try #require(readAnswer(pieces).summary)
+            #expect(reading.body == .length(3))
+            #expect(reading.passing == ["A: b"])
         }
     }
 

@@ -51,7 +51,7 @@ private func wire(
 
 private let stripped: Set<String> = [
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "http2-settings", "proxy-authorization",
-    "proxy-authenticate", "forwarded", "x-real-ip", "expect",
+    "proxy-authenticate", "forwarded", "x-real-ip", "expect", "x-original-url", "x-rewrite-url",
 ]
 
 /// Expects that llhttp reads exactly one request from what leaves for `request`: of our framing, for the upstream, with one
@@ -89,6 +89,7 @@ func expectOneRequest(leaving request: RequestHead, _ body: OutgoingBody, inject
 
     let names = first.fields.map { $0.prefix { $0 != ":" }.lowercased() }
     #expect(stripped.isDisjoint(with: names), comment)
+    #expect(names.filter { $0 == "cookie" }.count == (name == "Cookie" ? 1 : 0), comment)
     #expect(!names.contains { $0.hasPrefix("martlet-") || $0.hasPrefix("x-forwarded-") }, comment)
     #expect(names.filter { $0 == "authorization" }.count == (name == "Authorization" ? 1 : 0), comment)
 }

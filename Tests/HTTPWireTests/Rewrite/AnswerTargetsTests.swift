@@ -69,7 +69,7 @@ import Testing
         (.kept, "https://api.example/v2/acme/x", "/acme/x"),
     ]
 
-    @Test(arguments: mapped, ["Location", "content-location"])
+    @Test(arguments: mapped, ["Location", "content-location", "Operation-Location"])
     func `a target in the upstream comes back under the route's prefix`(
         row: (mapping: Mapping, target: String, expected: String),
         name: String
@@ -98,7 +98,7 @@ import Testing
         (.kept, "/v2/x"), (.kept, "/acme/x"),
     ]
 
-    @Test(arguments: kept, ["Location", "Content-Location"])
+    @Test(arguments: kept, ["Location", "Content-Location", "operation-location"])
     func `any other target stays byte for byte`(row: (mapping: Mapping, target: String), name: String) throws {
         #expect(try self.passed(name, row.target, row.mapping) == row.target)
     }
@@ -123,7 +123,21 @@ import Testing
         #expect(try self.passed("Link", value, .usual) == expected)
     }
 
-    @Test(arguments: ["Refresh", "URI", "Referer", "X-Location", "Set-Cookie"])
+    @Test(arguments: [
+        ("5; url=/v2/x", "5; url=/acme/x"), ("0;URL=https://api.example/v2/x?a=b", "0;URL=/acme/x?a=b"),
+        ("5,url='/v2/x'", "5,url='/acme/x'"), ("5 url = \"/v2/x\" ; x", "5 url = \"/acme/x\" ; x"),
+        ("1.5; /v2/x", "1.5; /acme/x"), ("5 /v2/x", "5 /acme/x"), ("5;\turl=\"/v2/x", "5;\turl=\"/acme/x"),
+        // What names no target of the upstream's, or none at all
+        ("5", "5"), ("5;", "5;"), ("5; url=", "5; url="), ("5; url=''", "5; url=''"), ("", ""), ("x", "x"),
+        ("/v2/x", "/v2/x"), ("url=/v2/x", "url=/v2/x"), ("5/v2/x", "5/v2/x"), ("5; url/v2/x", "5; url/v2/x"),
+        ("5; url=x", "5; url=x"), ("5; url=/v2/../x", "5; url=/v2/../x"), ("5;; /v2/x", "5;; /v2/x"),
+        ("5; url=https://o.example/v2/x", "5; url=https://o.example/v2/x"), (";url=/v2/x", ";url=/v2/x"),
+    ])
+    func `the target of a Refresh is found as browsers find it`(value: String, expected: String) throws {
+        #expect(try self.passed("Refresh", value, .usual) == expected)
+    }
+
+    @Test(arguments: ["URI", "Referer", "X-Location", "Operation_Location", "Refreshed"])
     func `other fields are not looked at`(name: String) throws {
         #expect(try self.passed(name, "/v2/x", .usual) == "/v2/x")
     }

@@ -43,6 +43,35 @@ import Testing
         #expect(read.last?.start == "HTTP/1.1 299")
     }
 
+    @Test(arguments: [false, true])
+    func `cookies pass only where the route says so, and what binds a host never does`(passesCookies: Bool) throws {
+        let answer = try self.parse([
+            "HTTP/1.1 204 No Content", "Set-Cookie: a=b; HttpOnly", "A: b", "Alt-Svc: h3=\":443\"", "alt-svc: clear",
+            "Strict-Transport-Security: max-age=1", "Public-Key-Pins: x", "public-key-pins-report-only: y",
+            "SET-COOKIE: c=d", "Link: </v2/x>", "Set_Cookie: e", "Alt-Svcs: f",
+        ])
+        let targets = AnswerTargets(scheme: "http", authority: "u", upstreamPath: "/v2/", prefix: "/a/", strip: true)
+        let cookies = passesCookies ? ["Set-Cookie: a=b; HttpOnly", "SET-COOKIE: c=d"] : []
+        for (targets, link) in [(nil, "/v2/x"), (targets, "/a/x")] as [(AnswerTargets?, String)] {
+            let written = CallerAnswer.head(
+                of: answer,
+                framing: .none,
+                close: false,
+                targets: targets,
+                passesCookies: passesCookies
+            )
+            let lines = text(written).split(separator: "\r\n").dropFirst().map(String.init)
+            let others = ["A: b", "Link: <\(link)>", "Set_Cookie: e", "Alt-Svcs: f"]
+            #expect(lines.sorted() == (cookies + others).sorted())
+        }
+        #expect(answer.setsCookies)
+    }
+
+    @Test func `an answer without Set-Cookie sets none`() throws {
+        let answer = try self.parse(["HTTP/1.1 204 No Content", "Set_Cookie: a=b", "Set-Cookies: c", "Cookie: d"])
+        #expect(!answer.setsCookies)
+    }
+
     @Test func `a body until close becomes chunked for a caller that stays`() throws {
         let answer = try self.parse(["HTTP/1.0 200 OK", "A: b"])
         let written = CallerAnswer.head(of: answer, framing: .chunked, close: false)
@@ -102,6 +131,7 @@ import Testing
             "WWW-Authenticate: Bearer",
             "Set-Cookie: a=b", "Location: /x", "Connection: close", "Keep-Alive: timeout=1", "Trailer: x",
             "Content-Type: x/y",
+            "Alt-Svc: x", "Strict-Transport-Security: x", "Public-Key-Pins: x", "Refresh: 1", "Operation-Location: /x",
             "Content-Encoding: gzip", "Martlet-Replayed: 1", "Proxy-Authenticate: x", "Server-Timing:  a ",
             "X_y: \u{E9}",
         ]

@@ -12,6 +12,8 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
     var via = false
     var injected = "Authorization"
     var framing = BodyFraming.none
+    var passesCookies = false
+    var hop: ForwardingHop?
 
     var testDescription: String { self.name }
 
@@ -116,13 +118,13 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             [
                 "GET /acme/ HTTP/1.1", "accept:  a ;q=1\t", "X-A: 1", "Host: a", "Accept: b", "X-Empty:",
                 "X: \u{80}\u{FF}caf\u{E9}\t\"", "X-A: 1",
-                "Cookie: c=d", "Content-Type: x/y", "X-Original-URL: /admin", "X-Forwarded: no",
+                "api_key: k", "Content-Type: x/y", "X-HTTP-Method-Override: PUT", "X-Forwarded: no",
                 "!#$%&'*+-.^`|~09azAZ: b",
             ],
             becomes: [
                 "GET /v2/ HTTP/1.1", "Host: api.example", "accept:  a ;q=1\t", "X-A: 1", "Accept: b", "X-Empty:",
                 "X: \u{80}\u{FF}caf\u{E9}\t\"",
-                "X-A: 1", "Cookie: c=d", "Content-Type: x/y", "X-Original-URL: /admin", "X-Forwarded: no",
+                "X-A: 1", "api_key: k", "Content-Type: x/y", "X-HTTP-Method-Override: PUT", "X-Forwarded: no",
                 "!#$%&'*+-.^`|~09azAZ: b",
             ]
         ),
@@ -145,10 +147,28 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
                 "GET /acme/ HTTP/1.1", "aUTHORIZATION: Bearer stolen", "Host: a", "Martlet-Key: k",
                 "MARTLET-ACCOUNT: b", "martlet-x: c", "Martlet-: d",
                 "Forwarded: for=1.2.3.4", "X-Forwarded-For: 1.2.3.4", "x-forwarded-HOST: h", "X-Forwarded-Anything: z",
-                "X-Real-IP: 1.2.3.4", "A: b",
+                "X-Real-IP: 1.2.3.4", "X-Original-URL: /admin", "x-rewrite-url: /admin", "A: b",
             ],
             becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "A: b"]
         ),
+        RewriteCase(
+            "cookies stay",
+            ["GET /acme/ HTTP/1.1", "Cookie: c=d", "Host: a", "A: b", "COOKIE: e=f"],
+            becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "A: b"]
+        ),
+        RewriteCase(
+            "cookies pass where the route says so",
+            ["GET /acme/ HTTP/1.1", "Cookie: c=d", "Host: a", "A: b", "COOKIE: e=f"],
+            becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "Cookie: c=d", "A: b", "COOKIE: e=f"]
+        ) { $0.passesCookies = true },
+        RewriteCase(
+            "a cookie that is the injected field stays where cookies pass",
+            ["GET /acme/ HTTP/1.1", "Cookie: c=d", "Host: a", "A: b"],
+            becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "A: b"]
+        ) {
+            $0.passesCookies = true
+            $0.injected = "cookie"
+        },
         RewriteCase(
             "another injected field",
             [
@@ -217,15 +237,68 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         },
     ]
 
-    @Test(arguments: targets + methods + fields)
+    private static let forwarding: [RewriteCase] = [
+        RewriteCase(
+            "a caller's address is added",
+            ["GET /acme/ HTTP/1.1", "Host: api.local:8080", "A: b"],
+            becomes: [
+                "GET /v2/ HTTP/1.1", "Host: api.example", "A: b", "X-Forwarded-For: 192.0.2.7",
+                "X-Forwarded-Proto: http", "X-Forwarded-Host: api.local:8080",
+                "Forwarded: for=192.0.2.7;host=\"api.local:8080\";proto=http",
+            ]
+        ) { $0.hop = ForwardingHop(address: "192.0.2.7", isEncrypted: false) },
+        RewriteCase(
+            "what the caller says stands before it, on one line, and nothing else of the kind passes",
+            [
+                "GET /acme/ HTTP/1.1", "Host: a", "x-forwarded-for: 10.0.0.1", "X-Forwarded-Port: 81",
+                "X-Forwarded-For: 10.0.0.2, 10.0.0.3", "X-Forwarded-Proto: https", "X-Forwarded-Host: b", "A: b",
+                "Forwarded: for=10.0.0.1;by=\"x,\\\"y\"", "X-Real-IP: 10.0.0.1", "Forwarded:", "X-Original-URL: /x",
+            ],
+            becomes: [
+                "GET /v2/ HTTP/1.1", "Host: api.example", "A: b",
+                "X-Forwarded-For: 10.0.0.1, 10.0.0.2, 10.0.0.3, 2001:db8::1", "X-Forwarded-Proto: https, https",
+                "X-Forwarded-Host: b, a",
+                "Forwarded: for=10.0.0.1;by=\"x,\\\"y\", for=\"[2001:db8::1]\";host=\"a\";proto=https",
+            ]
+        ) { $0.hop = ForwardingHop(address: "2001:db8::1", isEncrypted: true) },
+        RewriteCase(
+            "nothing swallows what is added, and Connection takes nothing away",
+            [
+                "GET /acme/ HTTP/1.1", "Host: a", "Forwarded: for=\"10.0.0.1", "Connection: X-Forwarded-For",
+                "Forwarded: for=\"\\\"", "X-Forwarded-For: 10.0.0.1", "X-Forwarded-Proto: \"",
+            ],
+            becomes: [
+                "GET /v2/ HTTP/1.1", "Host: api.example", "X-Forwarded-For: 10.0.0.1, 192.0.2.7",
+                "X-Forwarded-Proto: http", "X-Forwarded-Host: a", "Forwarded: for=192.0.2.7;host=\"a\";proto=http",
+            ]
+        ) { $0.hop = ForwardingHop(address: "::ffff:192.0.2.7", isEncrypted: false) },
+        RewriteCase(
+            "a caller without an address, or a host",
+            ["GET /acme/ HTTP/1.0", "A: b"],
+            becomes: [
+                "GET /v2/ HTTP/1.1", "Host: api.example", "A: b", "X-Forwarded-For: unknown",
+                "X-Forwarded-Proto: http", "Forwarded: for=unknown;proto=http",
+            ]
+        ) { $0.hop = ForwardingHop(address: nil, isEncrypted: false) },
+    ]
+
+    @Test(arguments: targets + methods + fields + forwarding)
     func `the head that leaves is the caller's, but for what must change`(_ row: RewriteCase) throws {
         let parsed = try parseRequest([head(row.lines)[...]])
         let request = try #require(parsed).0
-        let upstream = UpstreamRequest(path: row.path, host: "api.example", via: row.via, injectedName: row.injected)
+        let upstream = UpstreamRequest(
+            path: row.path,
+            host: "api.example",
+            via: row.via,
+            injectedName: row.injected,
+            passesCookies: row.passesCookies,
+            appendsForwarded: row.hop != nil
+        )
         let written = upstream.head(
             for: request,
             replacing: row.prefix,
             framing: row.framing,
+            hop: row.hop,
             spare: 0
         )
         #expect(text(written) == row.expected.map { $0 + "\r\n" }.joined())
@@ -243,13 +316,47 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         #expect(written.writableBytes >= 5000)
     }
 
+    @Test(arguments: [
+        ("Authorization", "api_key", false), ("X-Api-Key", "X_Api_Key", true), ("X-Api-Key", "x-api_KEY", true),
+        ("X-Api-Key", "X_Api_Keys", false), ("X-Api-Key", "X-Api-Key", false), ("api_key", "api_key", false),
+        ("api_key", "API_KEY", false), ("private_api_key", "private-api_key", true),
+        ("private_api_key", "Private-Api-Key", false), ("Cookie", "Coo_kie", false),
+    ])
+    func `a name that an upstream may read as the injected field's is told from that, and from others`(
+        injected: String,
+        name: String,
+        isMistakable: Bool
+    ) throws {
+        let parsed = try parseRequest([head(["GET / HTTP/1.1", "Host: a", "\(name): mine"])[...]])
+        let upstream = UpstreamRequest(path: "/", host: "a", via: true, injectedName: injected)
+        #expect(try upstream.isMistakable(#require(parsed).0) == isMistakable)
+    }
+
+    @Test func `where answers are looked at, nothing that reads like Accept-Encoding passes`() throws {
+        let parsed = try parseRequest([head(["GET / HTTP/1.1", "Host: a", "accept_Encoding: gzip"])[...]])
+        let request = try #require(parsed).0
+        for asks in [true, false] {
+            let upstream = UpstreamRequest(
+                path: "/",
+                host: "a",
+                via: true,
+                injectedName: "Authorization",
+                asksForIdentity: asks
+            )
+            #expect(upstream.isMistakable(request) == asks)
+        }
+    }
+
     @Test func `trailers go upstream only where they can do no harm`() throws {
         let lines = [
             "X-Checksum: 1", "Content-Length: 3", "Transfer-Encoding: chunked", "Host: b", "Authorization: Bearer x",
             "martlet-key: k", "x-api-KEY: mine",
             "X_Api_Key: mine", "X-Forwarded-For: 1.2.3.4", "Forwarded: x", "X-Real-IP: y", "Cookie: a", "TE: x",
             "Connection: close", "Trailer: x",
-            "Content-Type: x/y", "Expect: 100-continue", "grpc-status: 0",
+            "Content-Type: x/y", "Expect: 100-continue", "client_id: 7", "X_Real_IP: y", "Co_okie: a",
+            "X-Original-URL: /x",
+            "X-HTTP-Method-Override: PUT", "X_Method_Override: PUT", "Origin: x", "Alt-Svc: x", "Set-Cookie: a",
+            "grpc-status: 0",
         ]
         var decoder = BodyDecoder(.chunked)
         var buffer = ByteBuffer(string: "0\r\n")
@@ -260,7 +367,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         }
         let upstream = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "X-Api-Key")
         let end = upstream.lastChunk(trailers, allocator: ByteBufferAllocator())
-        #expect(text(end) == "0\r\nX-Checksum: 1\r\ngrpc-status: 0\r\n\r\n")
+        #expect(text(end) == "0\r\nX-Checksum: 1\r\nclient_id: 7\r\nCo_okie: a\r\ngrpc-status: 0\r\n\r\n")
         #expect(text(upstream.lastChunk(nil, allocator: ByteBufferAllocator())) == "0\r\n\r\n")
     }
 }

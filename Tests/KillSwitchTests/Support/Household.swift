@@ -117,7 +117,7 @@ struct Household: Sendable {
             stamp: Epoch(stamp),
             binding: AccountRecord.Binding(
                 provider: ProviderID(provider),
-                tokenEndpointOrigin: "https://login.example",
+                issuer: .tokenEndpoint("https://login.example/token"),
                 clientID: "my-app"
             ),
             claim: claim,
@@ -211,7 +211,7 @@ final class RevokingEndpoint: TokenEndpoint {
     }
 
     let id = ProviderID("acme")
-    let binding = EndpointBinding(tokenEndpointOrigin: "https://login.example", clientID: "my-app")
+    let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.example/token"), clientID: "my-app")
     let timeout = Duration.seconds(8)
     private let state = Mutex(State())
 

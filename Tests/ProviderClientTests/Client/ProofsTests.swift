@@ -146,6 +146,40 @@ extension LoopbackTests {
             await server.stop()
         }
 
+        @Test func `another server's revocation endpoint is shown nothing that is good at the token endpoint`()
+            async throws
+        {
+            // Given a provider that names somebody else's token endpoint and its own revocation endpoint
+            let honest = try await ScriptedServer { _ in .bytes(Self.success) }
+            let liar = try await ScriptedServer { request in
+                let metadata =
+                    #"{"issuer":"http://\#(request.host)","token_endpoint":"\#(honest.origin)/token","#
+                    + #""revocation_endpoint":"http://\#(request.host)/revoke"}"#
+                return .bytes(request.path == "/revoke" ? http("200 OK", "") : http("200 OK", metadata))
+            }
+            let client = try Self.signing(P256.Signing.PrivateKey())
+
+            // When a token is revoked there
+            try await withEndpoint(.discovered(try ProviderIssuer(liar.origin)), as: client) { endpoint in
+                #expect(await endpoint.revoke(Secret("R"), kind: .refreshToken) == .revoked)
+            }
+            // And at endpoints of two servers that the configuration names
+            let named = ProviderMetadata(
+                tokenEndpoint: try ProviderURL("\(honest.origin)/token"),
+                revocationEndpoint: try ProviderURL("\(liar.origin)/revoke")
+            )
+            try await withEndpoint(.named(named), as: client) { endpoint in
+                #expect(await endpoint.revoke(Secret("R"), kind: .refreshToken) == .revoked)
+            }
+
+            // Then what is shown names the issuer that was asked, or the endpoint itself
+            let shown = try Self.audiences(liar.requests.filter { $0.path == "/revoke" })
+            #expect(shown == [liar.origin, "\(liar.origin)/revoke"])
+            #expect(honest.requests.isEmpty)
+            await honest.stop()
+            await liar.stop()
+        }
+
         @Test func `a configured audience stands before the token endpoint`() async throws {
             let server = try await ScriptedServer { _ in .bytes(Self.success) }
             let client = try Self.signing(P256.Signing.PrivateKey(), audience: "https://issuer.example/")
@@ -157,10 +191,15 @@ extension LoopbackTests {
         }
 
         @Test(arguments: [
-            ("Thu, 19 Nov 2026 13:00:00 GMT", 3_600), ("Thu, 19 Nov 2026 11:58:00 GMT", -120),
+            ("Thu, 19 Nov 2026 12:09:00 GMT", 540), ("Thu, 19 Nov 2026 12:10:00 GMT", 600),
+            ("Thu, 19 Nov 2026 13:00:00 GMT", 600), ("Tue, 19 Nov 2030 12:00:00 GMT", 600),
+            ("Thu, 19 Nov 2020 12:00:00 GMT", -600), ("Thu, 19 Nov 2026 11:58:00 GMT", -120),
             ("Thu, 19 Nov 2026 12:00:05 GMT", 0), ("nonsense", 0),
         ])
-        func `once a provider's clock is known, assertions are dated by it`(date: String, offset: Int) async throws {
+        func `once a provider's clock is known, assertions are dated by it, and never ten minutes off`(
+            date: String,
+            offset: Int
+        ) async throws {
             let server = try await ScriptedServer { _ in
                 .bytes(http("401 Unauthorized", #"{"error":"invalid_client"}"#, "Date: \(date)"))
             }

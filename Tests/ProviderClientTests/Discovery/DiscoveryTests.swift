@@ -15,6 +15,7 @@ extension LoopbackTests {
             let tokenPath = Mutex("/token")
             let onlyOpenID = Mutex(false)
             let revokes = Mutex(true)
+            let revocationOrigin = Mutex<String?>(nil)
 
             func answer(_ request: ScriptedServer.Request) -> ScriptedServer.Answer {
                 if request.path.hasPrefix("/.well-known/") {
@@ -28,7 +29,7 @@ extension LoopbackTests {
                             self.document.withLock { $0 },
                             """
                             {"issuer":"\(issuer)","token_endpoint":"http://\(request.host)\(self.tokenPath.withLock { $0 })"\
-                            \(self.revokes.withLock { $0 } ? #","revocation_endpoint":"http://\#(request.host)/revoke""# : "")}
+                            \(self.revokes.withLock { $0 } ? #","revocation_endpoint":"\#(self.revocationOrigin.withLock { $0 } ?? "http://\(request.host)")/revoke""# : "")}
                             """
                         ),
                         after: .milliseconds(20)
@@ -53,7 +54,7 @@ extension LoopbackTests {
 
         @Test func `the issuer is asked when an endpoint is first needed, and once`() async throws {
             try await Self.run(Publisher()) { endpoint, server, _ in
-                #expect(endpoint.binding.tokenEndpointOrigin == server.origin)
+                #expect(endpoint.binding.issuer == .issuer(server.origin, tokenEndpoint: nil))
                 #expect(server.acceptedConnections == 0)
 
                 #expect(await endpoint.redeem().name == "success")
@@ -89,6 +90,50 @@ extension LoopbackTests {
             await server.stop()
         }
 
+        @Test func `a token goes only where the issuer had its token endpoint when that was decided`() async throws {
+            let publisher = Publisher()
+            try await Self.run(publisher) { endpoint, server, _ in
+                // Given a token of an issuer that names another path by now
+                let known = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/token")
+                publisher.tokenPath.withLock { $0 = "/realms/b/token" }
+
+                // When it is to be redeemed and revoked
+                func redeem(_ issuer: TokenIssuer) async -> TokenVerdict {
+                    await endpoint.redeem(Secret("R"), of: issuer, scopes: [], proof: nil, mayStillSend: { true })
+                }
+                #expect(await redeem(known) == .notSent(.endpointMoved))
+                #expect(
+                    await endpoint.revoke(Secret("R"), of: known, kind: .refreshToken) == .unreachable(.endpointMoved)
+                )
+                // Or one of which nobody knows where it goes, or of an earlier version and elsewhere
+                #expect(await redeem(.issuer(server.origin, tokenEndpoint: nil)) == .notSent(.discoveryFailed))
+                #expect(await redeem(.origin("https://login.example:443")) == .notSent(.discoveryFailed))
+
+                // Then nothing is sent, and it is where the issuer says it is
+                #expect(server.requests.map(\.path) == ["/.well-known/oauth-authorization-server"])
+                let now = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/realms/b/token")
+                #expect(endpoint.binding.issuer == now)
+                #expect(await redeem(now).name == "success")
+                #expect(await endpoint.revoke(Secret("R"), of: now, kind: .refreshToken) == .revoked)
+            }
+        }
+
+        @Test func `a token that may still be good is not sent to a revocation endpoint that only the metadata knows`()
+            async throws
+        {
+            // Given metadata in which somebody has named a server of theirs
+            let publisher = Publisher()
+            let theirs = try await ScriptedServer { _ in .bytes(http("200 OK", "{}")) }
+            publisher.revocationOrigin.withLock { $0 = theirs.origin }
+            try await Self.run(publisher) { endpoint, server, _ in
+                let known = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/token")
+                let verdict = await endpoint.revoke(Secret("R"), of: known, kind: .refreshToken)
+                #expect(verdict == .unreachable(.endpointMoved))
+            }
+            #expect(theirs.requests.isEmpty)
+            await theirs.stop()
+        }
+
         @Test func `a named token endpoint needs no issuer, and revocation is discovered all the same`() async throws {
             let publisher = Publisher()
             let server = try await ScriptedServer { publisher.answer($0) }
@@ -96,7 +141,7 @@ extension LoopbackTests {
             try await withEndpoint(
                 .discovered(try ProviderIssuer(server.origin), tokenEndpoint: try ProviderURL("\(other.origin)/named"))
             ) { endpoint in
-                #expect(endpoint.binding.tokenEndpointOrigin == other.origin)
+                #expect(endpoint.binding.issuer == .tokenEndpoint("\(other.origin)/named"))
                 #expect(await endpoint.redeem().name == "success")
                 #expect(server.requests.isEmpty)
                 #expect(await endpoint.revoke(Secret("A1"), kind: .accessToken) == .revoked)
@@ -235,7 +280,7 @@ extension LoopbackTests {
 }
 
 extension ScriptedServer.Request {
-    fileprivate var host: String {
+    var host: String {
         self.head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("host: ") }.map { String($0.dropFirst(6)) }
             ?? ""
     }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPWire
+import Listening
 import Proxy
 import TestKit
 import Testing

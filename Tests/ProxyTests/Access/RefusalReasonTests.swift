@@ -76,19 +76,36 @@ import TokenModel
     func `a method that a field puts in the request's place is judged like the request's`(field: String) async throws {
         let writer = CallerPlan(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
         let any = CallerPlan(name: "any", keys: [try .of("two")])
-        let requests = [("one", "DELETE"), ("one", "PATCH"), ("one", "patch"), ("one", ""), ("two", "DELETE")]
+        let requests = [
+            ("one", "DELETE"), ("one", "PATCH"), ("one", "patch"), ("one", ""), ("one", "PATCH, POST"),
+            ("two", "DELETE"),
+            ("two", "x-custom"), ("two", "TRACE"), ("two", "Connect"), ("two", "GET, TRACE"), ("two", ""),
+        ]
         let lines = try await self.lines(
             callers: [writer, any],
             requests.map { key, method in
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nMartlet-Key: \(key)\r\n\(field): \(method)"
             },
-            answered: [403, 204, 204, 403, 204]
+            answered: [403, 204, 204, 403, 403, 204, 204, 403, 403, 403, 403]
         )
         #expect(
             lines.map { $0.contains("error.reason=\"the caller may not use the method\"") } == [
-                true, false, false, true, false,
+                true, false, false, true, true, false, false, true, true, true, true,
             ]
         )
+    }
+
+    @Test func `a TRACE by way of a field, which would have the upstream show the token, is nobody's without callers`()
+        async throws
+    {
+        let lines = try await self.lines(
+            callers: nil,
+            ["TRACE", "PUT"].map {
+                "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nX-HTTP-Method-Override: \($0)"
+            },
+            answered: [403, 204]
+        )
+        #expect(lines.map { $0.contains("error.code=caller_forbidden") } == [true, false])
     }
 
     @Test func `a connection's earlier caller is not named for a later request that proves nothing`() async throws {
@@ -121,7 +138,7 @@ import TokenModel
             answered: [403, 403, 403]
         )
         try #require(lines.count == 3)
-        #expect(lines[0].contains("Host is not one of the listener's or a route's; set match.host"))
+        #expect(lines[0].contains("Host is none of the listener's; send localhost or its address, or name callers"))
         #expect(lines[1].contains("error.reason=\"Origin says that a web page may have sent the request\""))
         #expect(lines[2].contains("error.reason=\"Sec-Fetch-Site says that a web page may have sent the request\""))
         #expect(lines.allSatisfy { !$0.contains("canary") && !$0.contains("caller.name") })
@@ -133,7 +150,7 @@ import TokenModel
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: canary.example\r\n\r\n")
             let (head, body) = try await caller.answer()
             #expect(head.status == 403)
-            #expect(body.contains("set match.host") && !body.contains("canary"))
+            #expect(body.contains("send localhost or its address") && !body.contains("canary"))
         }
     }
 

@@ -45,7 +45,7 @@ struct RequestGenerator {
         "Connection: X-Gone, keep-alive", "x-gone: Content-Length: 3", "Keep-Alive: timeout=5", "TE: trailers",
         "Proxy-Connection: close", "X-Forwarded-For: b", "Authorization: Bearer stolen", "Martlet-Account: bob",
         "X-Content-Length: 7", "Transfer-Encodings: chunked", "Trailer: X", "Content-Type: message/http",
-        "HTTP2-Settings: AAMA", "Forwarded: for=b",
+        "HTTP2-Settings: AAMA", "Forwarded: for=b", "client_id: 7", "X-Original-URL: /b",
     ]
     /// What a body may be taken for.
     private static let words = [

@@ -263,7 +263,7 @@ import TokenModel
         }
     }
 
-    @Test func `a connection lost while the body waits is retried with all of it`() async throws {
+    @Test func `a connection lost while the body waits is retried with all of it, and unasked`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let stale = try await rig.upstream.accept()
@@ -275,11 +275,13 @@ import TokenModel
             try await caller.send(Self.upload(false))
             #expect(try await stale.head()["Expect"] == "100-continue")
             stale.close()
+            // It may have been the question that ended it.
             let fresh = try await rig.upstream.accept()
-            let head = try await fresh.head()
-            #expect(head["Expect"] == "100-continue")
-            try await fresh.send(Self.go)
-            #expect(String(buffer: try await fresh.body(of: head)) == Self.body)
+            let request = try await fresh.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.body == Self.body)
+            try await fresh.send(Self.ok)
+            #expect(try await caller.answer().head.status == 200)
         }
     }
 

@@ -1,5 +1,7 @@
 import NIOCore
 import Proxy
+import Telemetry
+import TestKit
 import Testing
 import TokenModel
 
@@ -93,6 +95,100 @@ import TokenModel
             _ = try await upstream.request()
             try await upstream.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
             #expect(try await caller.answer().head.status == 417)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an upstream that closes on an expectation is not asked again`(resets: Bool) async throws {
+        try await self.withLimit { rig, caller in
+            // Given an upstream that ends the connection when it is asked
+            try await caller.send(Self.upload(false))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            if resets { try await first.reset() } else { first.close() }
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 502)
+            #expect(answer.body.contains("upstream_reset"))
+            // When the next large body comes, with another token
+            rig.install(.sample(2))
+            let next = try await rig.caller()
+            try await next.send(Self.upload(false))
+            // Then it goes without being asked for
+            let second = try await rig.upstream.accept()
+            let request = try await second.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.head["Authorization"] == "Bearer token-2")
+            #expect(request.body == Self.body)
+        }
+    }
+
+    @Test func `the log says that an upstream closed on the question, and which option has it asked no more`()
+        async throws
+    {
+        let output = try CapturedOutput()
+        let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
+            LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
+        }
+        var setup = Rig.Setup.route { $0.replayBodyLimit = Self.limit }
+        setup.accessLog = log
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.upload(false))
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.head()["Expect"] == "100-continue")
+            upstream.close()
+            #expect(try await caller.answer().head.status == 502)
+        }
+        #expect(await log.close(within: patience))
+        let line = try #require(output.lines.first)
+        #expect(line.contains("Expect: 100-continue; expect: never of the route has it asked no more"), "\(line)")
+    }
+
+    /// Two routes to one upstream whose connections are made on other terms.
+    private static func twoRoutes(_ change: @escaping (inout RoutePlan) -> Void) -> Rig.Setup {
+        Rig.Setup(routes: { port in
+            [
+                .sample(port: port) { $0.replayBodyLimit = Self.limit },
+                .sample(port: port) { plan in
+                    plan.replayBodyLimit = Self.limit
+                    plan.name = "other"
+                    plan.path = "/other/"
+                    change(&plan)
+                },
+            ]
+        })
+    }
+
+    @Test func `what one route has learnt of an upstream, its other routes know`() async throws {
+        try await withRig(Self.twoRoutes { $0.maxConnections = 3 }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.upload(false))
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+            try await first.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
+            _ = try await rig.upstream.accept().request()
+
+            let other = try await rig.caller()
+            try await other.send(Self.upload(false).replacing("/acme/", with: "/other/"))
+            let request = try await rig.upstream.accept().request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.body == Self.body)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a route may say that its upstream is never asked, for itself alone`(isChunked: Bool) async throws {
+        try await withRig(Self.twoRoutes { $0.asksBeforeBodies = false }) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.upload(isChunked).replacing("/acme/", with: "/other/"))
+            let upstream = try await rig.upstream.accept()
+            let request = try await upstream.request()
+            #expect(request.head.all("Expect").isEmpty)
+            #expect(request.body == Self.body)
+
+            let other = try await rig.caller()
+            try await other.send(Self.upload(isChunked))
+            #expect(try await rig.upstream.accept().head()["Expect"] == "100-continue")
         }
     }
 }

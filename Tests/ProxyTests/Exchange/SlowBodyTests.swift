@@ -29,6 +29,7 @@ import Testing
             #expect(answer.head.status == 408)
             #expect(answer.head["Connection"] == "close")
             #expect(answer.body.contains("body_timeout"))
+            #expect(answer.body.contains("\"detail\":\"the request's body came too slowly; see limits.body_rate\""))
             _ = try await upstream.rest()
             dripping.cancel()
             await dripping.value

@@ -57,6 +57,7 @@ import TokenModel
             #expect(answer.head.status == 408)
             #expect(answer.head["Connection"] == "close")
             #expect(answer.body.contains("body_timeout"))
+            #expect(answer.body.contains("\"detail\":\"the request's body stopped coming"))
             #expect(try await caller.ending() == .clean)
         }
     }
@@ -151,6 +152,9 @@ import TokenModel
             #expect(answer.head.status == 408)
             #expect(answer.head["Connection"] == "close")
             #expect(answer.body.contains("body_timeout"))
+            let detail = "the request's head did not come in time; see limits.header_timeout"
+            #expect(answer.body.contains("\"detail\":\"\(detail)\""))
+            #expect(!answer.body.contains("body stopped"))
             #expect(try await halting.ending() == .clean)
             #expect(try await silent.ending() == .clean)
 

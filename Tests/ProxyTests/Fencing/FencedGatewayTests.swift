@@ -25,8 +25,8 @@ import TokenModel
 
     private func mayLeave(_ gateway: Gateway, _ name: String = "acme") -> Bool {
         guard let route = self.table.routes.first(where: { $0.plan.name == name }) else { return false }
-        var bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
-        guard let head = gateway.authorize(&bytes, route) else { return false }
+        let bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
+        guard let head = gateway.authorize(bytes, route) else { return false }
         return String(buffer: head.open()).contains("Authorization: Bearer token-")
     }
 
@@ -61,8 +61,8 @@ import TokenModel
         let before = ProviderID("before")
         let gateway = self.gateway(.sample(formerProviders: [before]), .sample(2, account: Self.bob))
         let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
-        var bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
-        guard let head = gateway.authorize(&bytes, route) else {
+        let bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
+        guard let head = gateway.authorize(bytes, route) else {
             Issue.record("a live pass, and nothing may leave")
             return
         }
@@ -97,12 +97,12 @@ import TokenModel
     @Test func `what a head carries is judged by the provider that it came from`() throws {
         let gateway = self.gateway(.sample())
         let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
-        var bytes = ByteBuffer()
-        let first = gateway.authorize(&bytes, route)?.origin
+        let bytes = ByteBuffer()
+        let first = gateway.authorize(bytes, route)?.origin
         // When the account is another provider's
         gateway.follow(.installed(.sample(2, provider: ProviderID("other"))))
-        var later = ByteBuffer()
-        let second = gateway.authorize(&later, route)?.origin
+        let later = ByteBuffer()
+        let second = gateway.authorize(later, route)?.origin
         let (origin, newer) = (try #require(first), try #require(second))
         gateway.fence(.kill(.provider(Self.acme)))
         #expect(!gateway.isLive(origin, slot: route.slot))

@@ -47,7 +47,7 @@ extension OddRequest {
             "quotes, colons, commas",
             ["X: :a: \"b, \\\"c\" ; d,,", "Referer: http://b:80/?x#y", "Y: =?utf-8?q?z?="]
         ),
-        .fields("every character of a name", ["!#$%&'*+-.^`|~09azAZ: b", "1: 2", "-: -"]),
+        .fields("every character of a name", ["!#$%&'*+-.^_`|~09azAZ: b", "1: 2", "-: -", "_: _"]),
         .fields(
             "names that only resemble known ones",
             [
@@ -56,7 +56,10 @@ extension OddRequest {
                 "Upgrade-Insecure-Requests: 1", "Proxy-Authorizations: g", "X-Real-IPs: h",
             ]
         ),
-        .fields("cookies in several lines", ["Cookie: a=b; c=\"d\"", "cookie: e=\u{E9}", "Cookie: "]),
+        .fields(
+            "ids and keys that belong to the upstream",
+            ["client_id: 1", "api_key: 2", "X_Y-Z_: 3", "Set_Cookie: 4"]
+        ),
         .fields("conditions and ranges", ["Range: bytes=0-1,-5", "If-Match: *", "If-Range: W/\"x\"", "Early-Data: 1"]),
         .fields("a chain of gateways before this one", ["Via: 1.0 fred, 1.1 b (c)", "via: HTTP/2 d"]),
         .fields("what describes no body", ["Content-Type: a/b; c=\"d\"", "Content-Encoding: gzip", "Digest: x"]),

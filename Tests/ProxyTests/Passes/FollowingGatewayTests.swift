@@ -12,8 +12,8 @@ import TokenModel
     /// What may leave by the only route of that name, or `nil`.
     private func authorized(_ gateway: Gateway, _ table: RouteTable, _ name: String = "acme") throws -> String? {
         let route = try #require(table.routes.first { $0.plan.name == name })
-        var bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
-        guard let head = gateway.authorize(&bytes, route) else { return nil }
+        let bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
+        guard let head = gateway.authorize(bytes, route) else { return nil }
         return String(buffer: head.open())
     }
 

@@ -1,4 +1,5 @@
 import HTTPWire
+import Listening
 import Proxy
 import Testing
 import TokenModel

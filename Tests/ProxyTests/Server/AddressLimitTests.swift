@@ -1,27 +1,11 @@
+import Listening
 import NIOCore
 import Proxy
 import Testing
 
 @Suite struct AddressLimitTests {
-    private func address(_ text: String) throws -> CallerNetwork? {
-        CallerNetwork(try SocketAddress(ipAddress: text, port: 1))
-    }
-
-    @Test(arguments: [
-        ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.2", false),
-        ("2001:db8::1", "2001:db8::ffff:1", true), ("2001:db8::1", "2001:db8:0:1::1", false),
-        ("::ffff:192.0.2.1", "192.0.2.1", true), ("::ffff:192.0.2.1", "::ffff:192.0.2.2", false),
-        ("::1", "0.0.0.0", false),
-    ])
-    func `one caller is an IPv4 address or the first half of an IPv6 one`(one: String, other: String, isSame: Bool)
-        throws
-    {
-        let (first, second) = (try self.address(one), try self.address(other))
-        #expect((first == second) == isSame)
-    }
-
-    @Test func `a Unix socket has no address to count by`() throws {
-        #expect(CallerNetwork(try SocketAddress(unixDomainSocketPath: "/x")) == nil)
+    private func address(_ text: String) throws -> PeerNetwork? {
+        PeerNetwork(try SocketAddress(ipAddress: text, port: 1))
     }
 
     @Test func `each address has its own places, and one that has left is forgotten`() throws {

@@ -2,6 +2,10 @@ import Listening
 import Proxy
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 @Suite struct BindingTests {
     private func server(_ listeners: [ProxyPlan.Address], eventLoops: Int = 2) async -> ProxyServer {
         let listeners = listeners.map { ProxyPlan.Listener($0) }
@@ -40,6 +44,30 @@ import Testing
             }
             _ = await second.shutDown(grace: .zero)
         }
+    }
+
+    @Test func `a port that another listener of the same process has is not another process's`() async throws {
+        let reserved = try ReservedPort()
+        let port = reserved.number
+        #expect(close(reserved.give()) == 0)
+        let server = await self.server([.init(host: "127.0.0.1", port: port), .init(host: "0.0.0.0", port: port)])
+        let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+        #expect(error?.code == .addressUnavailable)
+        let message =
+            "can't listen on 0.0.0.0:\(port): the listener on 127.0.0.1:\(port) has that port; change listeners"
+        #expect(error?.message == message)
+        _ = await server.shutDown(grace: .zero)
+    }
+
+    @Test func `a port that another process has is that one's, whatever this one has at another address`() async throws
+    {
+        let taken = try ReservedPort()
+        let port = taken.number
+        let server = await self.server([.init(host: "127.0.0.2", port: port), .init(host: "127.0.0.1", port: port)])
+        let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+        #expect(error?.message.contains("another process listens there") == true)
+        #expect(error?.message.contains("the listener on") == false)
+        _ = await server.shutDown(grace: .zero)
     }
 
     @Test(arguments: ["192.0.2.1", "no-such-host.invalid"])

@@ -5,7 +5,9 @@ import Testing
 import TokenModel
 
 @Suite struct OwnAnswerTests {
-    /// Whether it is an answer of the gateway's own with that code, and says so twice.
+    private static var now: Int64 { Int64(Date.now.timeIntervalSince1970 * 1_000) }
+
+    /// Whether it is an answer of the gateway's own with that code, and says so twice, with the time.
     private func expect(
         _ answer: (head: Message, body: String),
         _ code: GatewayError.Code,
@@ -15,6 +17,9 @@ import TokenModel
         #expect(answer.head.status == status, sourceLocation: sourceLocation)
         #expect(answer.head["Content-Type"] == "application/problem+json", sourceLocation: sourceLocation)
         #expect(answer.head["Proxy-Status"]?.hasPrefix("martlet; error=") == true, sourceLocation: sourceLocation)
+        // A busy machine may look later.
+        let dates = (0...60).map { WallTime(millisecondsSince1970: Self.now - $0 * 1_000).httpDate }
+        #expect(answer.head["Date"].map(dates.contains) == true, sourceLocation: sourceLocation)
         #expect(answer.body.contains("\"urn:martlet:error:\(code.rawValue)\""), sourceLocation: sourceLocation)
         #expect(!answer.body.contains("canary"), sourceLocation: sourceLocation)
     }
@@ -149,7 +154,7 @@ import TokenModel
 
     @Test(arguments: [
         "SSH-2.0-OpenSSH_9.6\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc",
         "HTTP/1.1 200 OK\nContent-Length: 0\n\n",
@@ -209,6 +214,37 @@ import TokenModel
             }
             self.expect(try await caller.answer(), .refreshFailed, 503)
             #expect(rig.passes.questions.total == 4)
+        }
+    }
+
+    @Test func `HTTP_1_0 callers that ask for it keep their connection behind an answer of the gateway's own`()
+        async throws
+    {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            for _ in 1...3 {
+                try await caller.send("GET /nowhere HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n")
+                let answer = try await caller.answer()
+                self.expect(answer, .noRoute, 404)
+                // Else it would wait for the end, which tells such a caller that the answer is whole.
+                #expect(answer.head["Connection"] == "keep-alive")
+            }
+            try await caller.send("GET /nowhere HTTP/1.0\r\n\r\n")
+            #expect(try await caller.answer().head["Connection"] == "close")
+            #expect(try await caller.ending() == .clean)
+        }
+    }
+
+    @Test func `a connection that there is no place for is told the time too`() async throws {
+        var setup = Rig.Setup()
+        setup.limits = { $0.connections = 1 }
+        try await withRig(setup) { rig in
+            let first = try await rig.caller()
+            try await first.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await first.answer()
+            let second = try await rig.caller()
+            try await second.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.expect(try await second.answer(), .overloaded, 503)
         }
     }
 

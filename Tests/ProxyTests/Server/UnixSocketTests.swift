@@ -12,7 +12,11 @@ import Testing
     /// A path for a socket that nobody else uses. Removed by ``withPath(_:)``.
     private func withPath(_ test: (String) async throws -> Void) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8))")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: directory,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o755]
+        )
         defer { try? FileManager.default.removeItem(at: directory) }
         try await test(directory.appending(path: "m.sock").path)
     }
@@ -144,6 +148,44 @@ import Testing
         }
     }
 
+    @Test func `a socket whose queue is full is somebody's too`() async throws {
+        try await self.withPath { path in
+            let socket = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+            let address = try SocketAddress(unixDomainSocketPath: path)
+            #expect(unsafe address.withSockAddr { unsafe bind(socket, $0, socklen_t($1)) } == 0)
+            #expect(listen(socket, 0) == 0)
+            var waiting: [CInt] = []
+            defer { for socket in waiting + [socket] { close(socket) } }
+            var isFull = false
+            while !isFull, waiting.count < 10 {
+                let caller = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+                waiting.append(caller)
+                isFull = unsafe address.withSockAddr { unsafe connect(caller, $0, socklen_t($1)) } != 0
+            }
+            #expect(isFull)
+            let server = await self.server(path)
+            let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+            #expect(error?.message == "can't listen on unix:\(path): another process listens there")
+            _ = await server.shutDown(grace: .zero)
+        }
+    }
+
+    @Test func `a socket of another kind stays, and is not said to be listened on`() async throws {
+        try await self.withPath { path in
+            let socket = Glibc.socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
+            defer { close(socket) }
+            let address = try SocketAddress(unixDomainSocketPath: path)
+            #expect(unsafe address.withSockAddr { unsafe bind(socket, $0, socklen_t($1)) } == 0)
+            let server = await self.server(path)
+            let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
+            #expect(
+                error?.message == "can't listen on unix:\(path): a socket of another kind is there; move it away"
+            )
+            _ = await server.shutDown(grace: .zero)
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+    }
+
     @Test func `a successor takes the place of a socket, and there is one all the time`() async throws {
         try await self.withPath { path in
             var server = await self.server(path)
@@ -206,6 +248,20 @@ import Testing
             try self.abandon(path)
             _ = await server.shutDown(grace: .zero)
             #expect(FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test func `a socket where others can put theirs in its place is refused`() async throws {
+        try await self.withPath { path in
+            let directory = URL(filePath: path).deletingLastPathComponent().path
+            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory)
+            let server = await self.server(path)
+            for claim in [PortClaim.first, .successor] {
+                let error = await #expect(throws: ProxyError.self) { _ = try await server.bind(claim) }
+                #expect(error?.message.hasPrefix("can't listen on unix:\(path): others can put") == true)
+            }
+            _ = await server.shutDown(grace: .zero)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
         }
     }
 

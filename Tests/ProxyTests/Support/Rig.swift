@@ -44,6 +44,8 @@ struct Rig: Sendable {
         var unixSocket: String?
         /// Changes other limits of the plan.
         var limits: (inout ProxyPlan) -> Void = { _ in }
+        /// Makes other terms of TLS at the upstream.
+        var changeTLS: (inout TLSConfiguration) -> Void = { _ in }
     }
 
     /// Makes `a` a host of the gateway's own, so that requests may name it. Nothing matches it.
@@ -110,7 +112,8 @@ func withRig<Result>(
         sendBuffer: setup.sendBuffer,
         isNarrow: setup.isNarrow,
         speaksTLS: setup.speaksTLS,
-        clientAuthority: setup.clientAuthority
+        clientAuthority: setup.clientAuthority,
+        changeTLS: setup.changeTLS
     )
     let passes = ScriptedPasses()
     var plan = ProxyPlan(

@@ -21,15 +21,17 @@ final class Upstream: Sendable {
     ///   - isNarrow: as ``NarrowSocket`` says.
     ///   - speaksTLS: with ``TestCertificates/selfSigned``.
     ///   - clientAuthority: who must vouch for the certificate of whoever connects; `nil` asks for none.
+    ///   - changeTLS: makes other terms.
     static func start(
         on reserved: ReservedPort? = nil,
         sendBuffer: Int? = nil,
         isNarrow: Bool = false,
         speaksTLS: Bool = false,
-        clientAuthority: String? = nil
+        clientAuthority: String? = nil,
+        changeTLS: (inout TLSConfiguration) -> Void = { _ in }
     ) async throws -> Upstream {
         let peers = Mailbox<Peer>()
-        let tls = speaksTLS ? try Self.tls(clientAuthority) : nil
+        let tls = speaksTLS ? try Self.tls(clientAuthority, changeTLS) : nil
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.autoRead, value: false)
@@ -57,7 +59,10 @@ final class Upstream: Sendable {
         return Upstream(listener, peers)
     }
 
-    private static func tls(_ clientAuthority: String?) throws -> NIOSSLContext {
+    private static func tls(
+        _ clientAuthority: String?,
+        _ change: (inout TLSConfiguration) -> Void
+    ) throws -> NIOSSLContext {
         let certificate = try NIOSSLCertificate(bytes: Array(TestCertificates.selfSigned.utf8), format: .pem)
         let key = try NIOSSLPrivateKey(bytes: Array(TestCertificates.selfSignedKey.utf8), format: .pem)
         var configuration = TLSConfiguration.makeServerConfiguration(
@@ -68,6 +73,7 @@ final class Upstream: Sendable {
             configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(clientAuthority.utf8)))
             configuration.certificateVerification = .noHostnameVerification
         }
+        change(&configuration)
         return try NIOSSLContext(configuration: configuration)
     }
 

@@ -1,5 +1,8 @@
+import HTTPWire
 import NIOCore
 import Proxy
+import Telemetry
+import TestKit
 import Testing
 import TokenModel
 
@@ -9,40 +12,66 @@ import TokenModel
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     /// Answers that are told by 502 before a byte of them goes to the caller, by what is wrong with them.
-    static let refused: [(what: String, answer: String)] = [
-        ("both framings", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok"),
-        ("both framings, turned round", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok"),
-        ("two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
-        ("one length twice", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok"),
-        ("a list of lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok"),
-        ("a length with a sign", "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok"),
-        ("a length below nothing", "HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nok"),
-        ("a length of twenty digits", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok"),
-        ("obs-fold", "HTTP/1.1 200 OK\r\nX-Own: 1\r\n folded\r\nContent-Length: 2\r\n\r\nok"),
-        ("an indented first field", "HTTP/1.1 200 OK\r\n Content-Length: 2\r\n\r\nok"),
-        ("bare LF behind the status line", "HTTP/1.1 200 OK\nContent-Length: 2\r\n\r\nok"),
-        ("bare LF behind a field", "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\nok"),
-        ("bare LF for the empty line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nok"),
-        ("gzip as a transfer coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok"),
-        ("gzip below chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
-        ("chunked in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        ("101 nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"),
-        ("a head of a mebibyte", "HTTP/1.1 200 OK\r\nX-Own: \(String(repeating: "a", count: 1 << 20))\r\n\r\n"),
-        ("a head over 64 KiB", "HTTP/1.1 200 OK\r\n\(String(repeating: "X-Own: \(Self.line)\r\n", count: 66))\r\n"),
-        ("201 fields", "HTTP/1.1 200 OK\r\n\(String(repeating: "X: 1\r\n", count: 201))\r\n"),
-        ("CR in the status line", "HTTP/1.1 200 O\rK\r\nContent-Length: 2\r\n\r\nok"),
-        ("NUL in the status line", "HTTP/1.1 200 O\0K\r\nContent-Length: 2\r\n\r\nok"),
-        ("CR in a field", "HTTP/1.1 200 OK\r\nX-Own: a\rb\r\nContent-Length: 2\r\n\r\nok"),
-        ("NUL in a field", "HTTP/1.1 200 OK\r\nX-Own: a\0b\r\nContent-Length: 2\r\n\r\nok"),
-        ("CR CR LF", "HTTP/1.1 200 OK\r\nX-Own: a\r\r\nContent-Length: 2\r\n\r\nok"),
-        ("a space before the colon", "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok"),
-        ("no colon", "HTTP/1.1 200 OK\r\nContent-Length 2\r\n\r\nok"),
-        ("no HTTP at all", "SSH-2.0-OpenSSH_9.2\r\n\r\n"),
-        ("HTTP/2", "HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok"),
-        ("a status below 100", "HTTP/1.1 099 No\r\nContent-Length: 2\r\n\r\nok"),
-        ("a status of two digits", "HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\nok"),
+    static let refused: [(what: String, rule: String, answer: String)] = [
         (
-            "a Connection that takes the length away",
+            "both framings", "two_framings",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok"
+        ),
+        (
+            "both framings, turned round", "two_framings",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok"
+        ),
+        (
+            "two lengths", "content_lengths_differ",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"
+        ),
+        ("a list of lengths", "content_lengths_differ", "HTTP/1.1 200 OK\r\nContent-Length: 2, 3\r\n\r\nok"),
+        ("a length with a sign", "content_length", "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok"),
+        ("a length below nothing", "content_length", "HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nok"),
+        (
+            "a length of twenty digits", "content_length",
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok"
+        ),
+        ("obs-fold", "folded_field", "HTTP/1.1 200 OK\r\nX-Own: 1\r\n folded\r\nContent-Length: 2\r\n\r\nok"),
+        ("an indented first field", "folded_field", "HTTP/1.1 200 OK\r\n Content-Length: 2\r\n\r\nok"),
+        ("bare LF behind the status line", "bare_lf", "HTTP/1.1 200 OK\nContent-Length: 2\r\n\r\nok"),
+        ("bare LF behind a field", "bare_lf", "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\nok"),
+        ("bare LF for the empty line", "bare_lf", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nok"),
+        ("gzip as a transfer coding", "transfer_encoding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok"),
+        (
+            "gzip below chunked", "transfer_encoding",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
+        ),
+        (
+            "chunked in HTTP/1.0", "transfer_encoding_in_http_1_0",
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        ),
+        (
+            "101 nobody asked for", "upgrade_not_asked",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"
+        ),
+        (
+            "a head of a mebibyte", "head_too_large",
+            "HTTP/1.1 200 OK\r\nX-Own: \(String(repeating: "a", count: 1 << 20))\r\n\r\n"
+        ),
+        (
+            "a head over 64 KiB", "head_too_large",
+            "HTTP/1.1 200 OK\r\n\(String(repeating: "X-Own: \(Self.line)\r\n", count: 66))\r\n"
+        ),
+        ("201 fields", "too_many_fields", "HTTP/1.1 200 OK\r\n\(String(repeating: "X: 1\r\n", count: 201))\r\n"),
+        ("CR in the status line", "status_line_control", "HTTP/1.1 200 O\rK\r\nContent-Length: 2\r\n\r\nok"),
+        ("NUL in the status line", "status_line_control", "HTTP/1.1 200 O\0K\r\nContent-Length: 2\r\n\r\nok"),
+        ("CR in a field", "field_value", "HTTP/1.1 200 OK\r\nX-Own: a\rb\r\nContent-Length: 2\r\n\r\nok"),
+        ("NUL in a field", "field_value", "HTTP/1.1 200 OK\r\nX-Own: a\0b\r\nContent-Length: 2\r\n\r\nok"),
+        ("CR CR LF", "doubled_cr", "HTTP/1.1 200 OK\r\nX-Own: a\r\r\nContent-Length: 2\r\n\r\nok"),
+        ("a space before the colon", "field_name", "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok"),
+        ("no colon", "field_name", "HTTP/1.1 200 OK\r\nContent-Length 2\r\n\r\nok"),
+        ("no HTTP at all", "not_http", "SSH-2.0-OpenSSH_9.2\r\n\r\n"),
+        ("HTTP/2", "http_version", "HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+        ("a status below 100", "status_code", "HTTP/1.1 099 No\r\nContent-Length: 2\r\n\r\nok"),
+        ("a status of two digits", "status_code", "HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\nok"),
+        (
+            "a Connection that takes the length away", "connection_names_protected",
             "HTTP/1.1 200 OK\r\nConnection: content-length\r\nContent-Length: 2\r\n\r\nok"
         ),
     ]
@@ -50,15 +79,24 @@ import TokenModel
 
     @Test(arguments: refused)
     func `F23 what is not HTTP is 502, and its connection is thrown away`(
-        row: (what: String, answer: String)
+        row: (what: String, rule: String, answer: String)
     ) async throws {
-        try await withRig { rig in
+        let output = try CapturedOutput()
+        let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
+            LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
+        }
+        var setup = Rig.Setup()
+        setup.accessLog = log
+        let port = try await withRig(setup) { rig in
             let (caller, upstream) = try await rig.begun(Self.get)
             // The gateway may be gone before it has all of it.
             let sending = Task { try await upstream.send(row.answer) }
             let answer = try await caller.answer()
             #expect(answer.head.status == 502)
             #expect(answer.body.contains("urn:martlet:error:upstream_invalid"))
+            // It is told by its name, and nothing of the upstream's is.
+            #expect(answer.body.contains("\"detail\":\"\(row.rule): "))
+            #expect(!answer.body.contains("X-Own") && !answer.body.contains("SSH") && !answer.body.contains("aaaa"))
             _ = try await upstream.rest()
             _ = await sending.result
             // The caller's connection is none the worse.
@@ -67,7 +105,97 @@ import TokenModel
             _ = try await next.head()
             try await next.send(Self.ok)
             #expect(try await caller.answer().body == "ok")
+            return rig.upstream.port
         }
+        #expect(await log.close(within: patience))
+        let line = try #require(output.lines.first)
+        #expect(line.contains(" route.name=acme "))
+        let origin = "http://127.0.0.1:\(port)"
+        #expect(
+            line.hasSuffix(" error.code=upstream_invalid error.reason=\(row.rule) upstream.origin=\(origin)"),
+            "\(line)"
+        )
+        #expect(output.lines.last?.contains("upstream.origin") == false)
+    }
+
+    @Test func `the table has each rule that a head can break, but for those that no head can reach`() {
+        let unreachable: Set<WireRule> = [
+            .fieldTooLarge, .chunkSize, .chunkSizeTooLong, .chunkExtension, .chunkExtensionsTooLarge, .chunkEnd,
+            .trailersTooLarge,
+        ]
+        let here = Set(Self.refused.map(\.rule))
+        let elsewhere: Set<WireRule> = [
+            .connectionOption, .tooManyConnectionOptions, .transferEncodingTwice, .transferEncodingBytes,
+            .tooManyInterimAnswers,
+        ]
+        let all = Set(WireRule.allCases).subtracting(unreachable).subtracting(elsewhere)
+        #expect(here == Set(all.map(\.rawValue)))
+    }
+
+    @Test(arguments: [
+        "Content-Length: 2\r\nContent-Length: 2\r\n", "Content-Length: 2, 2\r\n",
+        "Content-Length: 02,2\r\nContent-Length: 2\r\n",
+    ])
+    func `a length said twice is one, and the connection is used again`(fields: String) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await rig.begun(Self.get)
+            try await upstream.send("HTTP/1.1 200 OK\r\n\(fields)\r\nok")
+            let answer = try await caller.answer()
+            #expect(answer.head.all("Content-Length") == ["2"])
+            #expect(answer.body == "ok")
+            try await caller.send(Self.get)
+            _ = try await upstream.head()
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test(arguments: [600, 666, 799, 999])
+    func `a final status that nobody has defined passes as it is`(status: Int) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await rig.begun(Self.get)
+            try await upstream.send("HTTP/1.1 \(status) So be it\r\nContent-Length: 2\r\n\r\nok")
+            let answer = try await caller.answer()
+            #expect(answer.head.startLine == "HTTP/1.1 \(status) So be it")
+            #expect(answer.body == "ok")
+            try await caller.send(Self.get)
+            _ = try await upstream.head()
+            // Nothing of a body follows where the request asked for none.
+            try await upstream.send(Self.ok)
+            _ = try await caller.answer()
+            try await caller.send("HEAD /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 \(status) So be it\r\nContent-Length: 2\r\n\r\n")
+            #expect(try await caller.head().status == status)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test(arguments: [
+        ("x\r\n", "chunk_size"), ("2\r\nokay\r\n", "chunk_end"), ("2;\r\nok\r\n", "chunk_extension"),
+        ("2;\(line)\(line)\r\nok\r\n", "chunk_extensions_too_large"), ("2\r\nok\r\n0\r\nX\r\n\r\n", "field_name"),
+        ("fffffffffffffffff\r\n", "chunk_size_too_long"),
+    ])
+    func `the log says why an answer was cut that had begun`(chunks: String, rule: String) async throws {
+        let output = try CapturedOutput()
+        let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
+            LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
+        }
+        var setup = Rig.Setup()
+        setup.accessLog = log
+        let port = try await withRig(setup) { rig in
+            let (caller, upstream) = try await rig.begun(Self.get)
+            try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            #expect(try await caller.head().status == 200)
+            try await upstream.send(chunks)
+            #expect(try await caller.rest().ending == .reset)
+            return rig.upstream.port
+        }
+        #expect(await log.close(within: patience))
+        let line = try #require(output.lines.first)
+        #expect(line.contains(" http.status=200 "))
+        let reason =
+            "error.code=upstream_invalid error.reason=\(rule) upstream.origin=http://127.0.0.1:\(port) aborted=true"
+        #expect(line.hasSuffix(reason), "\(line)")
     }
 
     @Test(arguments: [("GET", false), ("POST", true)])

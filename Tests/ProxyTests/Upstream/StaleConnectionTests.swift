@@ -68,6 +68,38 @@ import TokenModel
         }
     }
 
+    @Test func `I10_ nor is one that a field may turn into something else for the upstream`() async throws {
+        try await withRig { rig in
+            let (caller, stale) = try await self.reused(rig)
+            try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nX-HTTP-Method-Override: POST\r\n\r\n")
+            _ = try await stale.request()
+            stale.close()
+            #expect(try await caller.answer().head.status == 502)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `a connection is not used again when a field may have asked for a body behind the head of a HEAD`()
+        async throws
+    {
+        try await withRig { rig in
+            // Given an upstream that takes the field for the method, and a body that comes later than its head
+            let caller = try await rig.caller()
+            try await caller.send("HEAD /acme/a HTTP/1.1\r\nHost: a\r\nX-HTTP-Method-Override: GET\r\n\r\n")
+            let misled = try await rig.upstream.accept()
+            _ = try await misled.head()
+            try await misled.send("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n")
+            #expect(try await caller.head().status == 200)
+
+            // When another request follows, then it goes by a connection of its own
+            try await caller.send("GET /acme/b HTTP/1.1\r\nHost: a\r\n\r\n")
+            let fresh = try await rig.upstream.accept()
+            #expect(try await fresh.head().request == "GET /v2/b")
+            try await fresh.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+        }
+    }
+
     @Test func `I10_ a body that was not kept whole is not sent again`() async throws {
         try await withRig(.route { $0.replayBodyLimit = 4 }) { rig in
             let (caller, stale) = try await self.reused(rig)
@@ -168,14 +200,16 @@ import TokenModel
             defer { loop.goOn() }
             // and a request comes, and behind it the other's end
             let gatewaysEnd = try #require(OtherEnd(of: idle))
+            let callersEnd = try #require(OtherEnd(of: caller))
             let body = method == "POST" ? "hello".framed(false) : "\r\n"
             try await caller.send("\(method) /acme/late HTTP/1.1\r\nHost: a\r\n\(body)")
+            // A kernel that is busy delivers what was sent later, and then in any order.
+            try await eventually("the gateway to have the request") { callersEnd.isReadable }
             switch mischief {
             case .ends: try await idle.finish()
             case .resets: try await idle.reset()
             case .speaks: try await idle.send("HTTP/1.1 408 Too Late\r\nContent-Length: 0\r\n\r\n")
             }
-            // A kernel that is busy delivers it later.
             try await eventually("the gateway's end to have it") { gatewaysEnd.isReadable }
             loop.goOn()
             // Then the request goes by a new one

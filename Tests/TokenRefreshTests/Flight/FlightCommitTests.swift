@@ -223,7 +223,7 @@ import TokenStorage
 
     private static let adopted = AccountRecord.Binding(
         provider: acme,
-        tokenEndpointOrigin: origin,
+        issuer: .tokenEndpoint("\(origin)/token"),
         clientID: "new-app"
     )
 

@@ -39,7 +39,10 @@ import TokenStorage
         (AccountRecord.valid().with { $0.tokens = nil }, .accountEmpty),
         (.valid().with { $0.binding.clientID = "other-app" }, .reauthorizationRequired),
         (.valid().with { $0.binding.provider = ProviderID("other") }, .reauthorizationRequired),
-        (.valid().with { $0.binding.tokenEndpointOrigin = "https://evil.example:443" }, .reauthorizationRequired),
+        (
+            .valid().with { $0.binding.issuer = .tokenEndpoint("https://evil.example:443/token") },
+            .reauthorizationRequired
+        ),
         (.expired().with { $0.tokens?.refreshToken = nil }, .reauthorizationRequired),
         (.expired().with { $0.trouble = .sample(retryIn: .seconds(9)) }, .refreshFailed),
         (

@@ -11,7 +11,7 @@ let origin = "https://login.acme.example:443"
 extension AccountRecord.Binding {
     static let acme = AccountRecord.Binding(
         provider: ProviderID("acme"),
-        tokenEndpointOrigin: origin,
+        issuer: .tokenEndpoint("\(origin)/token"),
         clientID: "my-app"
     )
 }

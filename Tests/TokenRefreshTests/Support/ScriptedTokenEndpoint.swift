@@ -22,9 +22,39 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var revoked: [String] = []
         var revocation = RevocationVerdict.revoked
         var whileRevoking: (@Sendable () async -> Void)?
+        var issuer = TokenIssuer.tokenEndpoint("\(origin)/token")
+        var discovery: TokenIssuer?
+        var doubts = 0
+        var sentFor: [TokenIssuer] = []
     }
 
-    let binding: EndpointBinding
+    /// Stands at `issuer` from now on; `discovered` is what that is found to be when somebody asks.
+    func move(to issuer: TokenIssuer, discovered: TokenIssuer? = nil) {
+        self.state.withLock { ($0.issuer, $0.discovery) = (issuer, discovered) }
+    }
+
+    func locate() async {
+        self.state.withLock { state in
+            if let discovery = state.discovery { state.issuer = discovery }
+        }
+    }
+
+    func doubt() { self.state.withLock { $0.doubts += 1 } }
+
+    func sending(onlyTo issuer: TokenIssuer) -> any TokenEndpoint {
+        self.state.withLock { $0.sentFor.append(issuer) }
+        return self
+    }
+
+    /// How often somebody wanted it to be found out anew where it is.
+    var doubts: Int { self.state.withLock { $0.doubts } }
+    /// Whose tokens it was to send.
+    var sentFor: [TokenIssuer] { self.state.withLock { $0.sentFor } }
+
+    private let clientID: String
+    var binding: EndpointBinding {
+        EndpointBinding(issuer: self.state.withLock { $0.issuer }, clientID: self.clientID)
+    }
     let timeout = Duration.seconds(8)
     let answerTimeout: Duration
     private let state = Mutex(State())
@@ -37,7 +67,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         whileConnecting: @escaping @Sendable () -> Void = {}
     ) {
         self.answerTimeout = answerTimeout
-        self.binding = EndpointBinding(tokenEndpointOrigin: origin, clientID: clientID)
+        self.clientID = clientID
         self.whileConnecting = whileConnecting
     }
 

@@ -18,7 +18,7 @@ extension AccountRecord {
             stamp: Epoch(4),
             binding: Binding(
                 provider: ProviderID("acme"),
-                tokenEndpointOrigin: "https://login.acme.example:443",
+                issuer: .tokenEndpoint("https://login.acme.example:443/token"),
                 clientID: "client"
             ),
             claim: Claim(boot: BootID("boot-1"), id: ClaimID("claim-1"), standsFor: .seconds(12)),

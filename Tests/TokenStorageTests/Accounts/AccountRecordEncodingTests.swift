@@ -42,6 +42,7 @@ struct AccountRecordEncodingTests {
 
     @Test func `a record is written in the oldest layout that holds it`() throws {
         var record = AccountRecord.sample()
+        record.binding.issuer = .origin(record.binding.issuer.origin)
         var layouts: [UInt8] = []
         func note() throws {
             let bytes = record.encoded().copied()
@@ -57,6 +58,36 @@ struct AccountRecordEncodingTests {
         try note()
 
         #expect(layouts == [3, 3, 2, 1])
+    }
+
+    @Test(arguments: [
+        TokenIssuer.tokenEndpoint("https://login.acme.example:443/realms/a/token?key=k"),
+        .issuer("https://login.acme.example:443/realms/a", tokenEndpoint: nil),
+        .issuer("https://login.acme.example:443", tokenEndpoint: "https://tokens.example:8443/a"),
+        .origin("https://login.acme.example:443"),
+    ])
+    func `a record says whose its tokens are, also after a replica of an earlier version has written it`(
+        issuer: TokenIssuer
+    ) throws {
+        // Given a record, and how one reads it that knows origins and former providers
+        var record = AccountRecord.sample()
+        record.binding.issuer = issuer
+        var older = record
+        older.binding.issuer = .origin("https://login.acme.example:443")
+        older.formerProviders = (issuer.mark.map { [ProviderID($0)] } ?? []) + record.formerProviders
+
+        // Then to both it is the same bytes
+        #expect(older.encoded() == record.encoded())
+        #expect(try AccountRecord(decoding: record.encoded()) == record)
+
+        // And what the older one writes over it keeps the issuer, unless an operator has given it to another there
+        older.generation = older.generation.next
+        older.formerProviders.append(ProviderID("before"))
+        let rewritten = try AccountRecord(decoding: older.encoded())
+        #expect(rewritten.binding.issuer == issuer)
+        #expect(rewritten.formerProviders == record.formerProviders + [ProviderID("before")])
+        older.binding.issuer = .origin("https://other.example:443")
+        #expect(try AccountRecord(decoding: older.encoded()).binding.issuer == .origin("https://other.example:443"))
     }
 
     @Test(arguments: records.indices.dropLast())

@@ -5,7 +5,11 @@ import TokenStorage
 /// The providers that a grant was bound to before.
 @Suite struct FormerProvidersTests {
     private func binding(_ provider: String) -> AccountRecord.Binding {
-        AccountRecord.Binding(provider: ProviderID(provider), tokenEndpointOrigin: "https://a:443", clientID: "c")
+        AccountRecord.Binding(
+            provider: ProviderID(provider),
+            issuer: .tokenEndpoint("https://a:443/token"),
+            clientID: "c"
+        )
     }
 
     private func record(_ provider: String, grant: String = "g") -> AccountRecord {

@@ -14,7 +14,7 @@ extension AccountRecord {
                 lifetime: .seconds(3_600)
             ),
             stamp: .start,
-            binding: Binding(provider: ProviderID("acme"), tokenEndpointOrigin: "https://a:443", clientID: "c")
+            binding: Binding(provider: ProviderID("acme"), issuer: .tokenEndpoint("https://a:443/token"), clientID: "c")
         )
     }
 }

@@ -53,6 +53,28 @@ struct KeyRingFileTests {
         #expect(error?.message.contains("\(self.path) can be read or written by others") == true)
     }
 
+    @Test(
+        .enabled("needs root, to give a file away") { geteuid() == 0 },
+        arguments: [("", "Martlet makes it by itself"), ("/state", "this process can write it too")]
+    )
+    func `another user's file under the state directory is refused as one of Martlet's own`(
+        state: String,
+        reason: String
+    ) throws {
+        _ = try self.file.make()
+        let given = unsafe chown(self.path, 1000, 1000)
+        try #require(given == 0)
+        let file = KeyRingFile(
+            path: self.path,
+            isMadeWhenMissing: true,
+            stateDirectory: self.directory.path + state
+        )
+
+        let error = #expect(throws: KeyRingError(.exposed, "")) { try file.existing() }
+
+        #expect(error?.message.contains(reason) == true)
+    }
+
     @Test(arguments: [0o600, 0o400, 0o700, 0o611])
     func `a file that only its owner can read is taken`(mode: Int) throws {
         _ = try self.file.make()

@@ -27,6 +27,7 @@ const board = $("board");
 // MARK: The API. A cookie says which session, and the key in our storage, which no page of another port can read, that it is us
 
 const KEY = "martlet-session";
+const WHO = "martlet-administrator";  // a name and a role: for what is shown; what is obeyed the gateway decides
 
 class Refusal extends Error {
   constructor(status, problem) {
@@ -57,6 +58,7 @@ function showSignIn(why = "") {
   clearTimeout(polling);
   polling = 0;
   localStorage.removeItem(KEY);
+  localStorage.removeItem(WHO);
   for (const name in known) known[name] = {};
   if ($("revival").open) $("revival").close();
   document.title = "Martlet: sign in";
@@ -66,9 +68,20 @@ function showSignIn(why = "") {
   $("token").focus();
 }
 
+const isOperator = () => administrator().role === "operator";
+const mayKill = () => isOperator() || administrator().role === "killer";
+
+function administrator() {
+  const [name, role] = (localStorage.getItem(WHO) ?? "").split(" ");
+  return { name, role };
+}
+
 function showBoard() {
   $("sign-in").hidden = true;
   board.hidden = false;
+  const { name, role } = administrator();
+  put($("administrator"), isOperator() ? name : `${name}, ${role}`);
+  $("switch").hidden = $("to-switch").hidden = !mayKill();
   look();
 }
 
@@ -78,14 +91,15 @@ $("sign-in-form").addEventListener("submit", async event => {
   $("sign-in-fault").textContent = "";
   button.disabled = true;
   try {
-    const { key } = await ask("POST", "/session", new URLSearchParams({ token: $("token").value }));
+    const { key, name, role } = await ask("POST", "/session", new URLSearchParams({ token: $("token").value }));
     localStorage.setItem(KEY, key);
+    localStorage.setItem(WHO, `${name} ${role}`);
     $("token").value = "";
     showBoard();
     goToVerdict();
   } catch (error) {
     $("sign-in-fault").textContent =
-      error.status === 401 ? "That is not the admin token."
+      error.status === 401 ? "That is no admin token of this gateway."
       : error instanceof Refusal ? sentence(error.message)
       : "The gateway can’t be reached.";
     $("token").select();
@@ -416,7 +430,7 @@ function fillKill(card, { kill, holds }) {
   put(slot(card, "scope"), sentence(scopeText(kill.scope)).slice(0, -1));
   pill(slot(card, "state"), isPending || isComplete ? kill.state : undefined);
   const revive = slot(card, "revive");
-  revive.hidden = !holds;
+  revive.hidden = !holds || !isOperator();
   revive.onclick = () => openRevival(kill.scope);
   revive.setAttribute("aria-label", `Revive ${scopeText(kill.scope)}`);
   card.querySelector(".card-body").hidden = !kill.id;
@@ -517,7 +531,7 @@ function fillAccount(row, account) {
   if (account.expires_at && account.state !== "killed") countTo(slot(row, "ends"), account.expires_at, "ends in ", "has ended");
   else countTo(slot(row, "ends"), null);
   const button = slot(row, "kill");
-  button.hidden = account.state === "killed";
+  button.hidden = account.state === "killed" || !mayKill();
   button.setAttribute("aria-label", `Kill account ${account.name}: go to the switch`);
   button.onclick = () => {
     $("kill-form").elements.kind.value = "account";
@@ -614,7 +628,7 @@ function showChanges() {
     put(slot(row, "scope"), record.scope ? scopeText(record.scope) : "");
     pill(slot(row, "outcome"), word === "done" ? "complete" : word === ONCE_PENDING ? undefined : STATES[word] ? word : "refused", spoken(word));
     put(slot(row, "reason"), [record.reason ? `“${record.reason}”` : "", end.detail ?? ""].filter(Boolean).join(" · "));
-    put(slot(row, "from"), record.unreadable ? "" : `${agoText(record.time)} · ${record.from ?? record.actor} · ${record.replica}`);
+    put(slot(row, "from"), record.unreadable ? "" : `${agoText(record.time)} · ${[record.name, record.from].filter(Boolean).join(" ") || record.actor} · ${record.replica}`);
   });
 }
 
@@ -726,4 +740,4 @@ $("revival-form").addEventListener("submit", async event => {
   }
 });
 
-if (localStorage.getItem(KEY)) showBoard(); else showSignIn();
+if (localStorage.getItem(KEY) && localStorage.getItem(WHO)) showBoard(); else showSignIn();

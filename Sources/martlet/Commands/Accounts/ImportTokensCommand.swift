@@ -37,7 +37,6 @@ struct ImportTokensCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try MemoryGuard.raise()
         let client = try await self.admin.client()
         let source: TokenSource = self.file.map { .file($0) } ?? .standardInput
         let tokens = try source.read(for: self.name)

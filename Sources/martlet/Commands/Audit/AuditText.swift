@@ -24,7 +24,7 @@ package enum AuditText {
     }
 
     private static func who(_ record: AuditRecord) -> String {
-        "\(record.actor) \(record.from ?? "somewhere") at \(record.replica)"
+        "\(record.name ?? record.actor) \(record.from ?? "somewhere") at \(record.replica)"
     }
 
     private static func what(_ record: AuditRecord) -> String {

@@ -1,27 +1,38 @@
+internal import AdminAPI
 internal import FoundationEssentials
+internal import Settings
 package import TokenModel
 
 /// Where a gateway's admin API is, and the token that opens it.
 package struct AdminAccess: Sendable {
-    /// `http://host:port`, without a slash at the end.
+    /// `http://host:port`, without a slash at the end; or `unix:` and the path of ``socket``.
     package let address: String
+    /// The gateway's Unix socket, which goes before its port; `nil` where there is none, or another place is named.
+    package let socket: AdminSurroundings.Socket?
     /// Where the token is from, for who has to be told that it was the wrong one: a file's path, or the name of a
     /// variable; `nil` where none was asked for.
     package let tokenOrigin: String?
     private let token: Secret?
+    /// The one that would open a port's API, though none is sent.
+    private let unsentToken: Secret?
 
     /// Finds both: on the command line, in the environment, in the configuration, or at their defaults. The
     /// configuration is read only where it is needed.
+    ///
+    /// The gateway's socket needs no token, so none is sent there but one that somebody has named.
     ///
     /// - Parameters:
     ///   - address: as given by `--admin`.
     ///   - tokenFile: as given by `--admin-token-file`.
     ///   - configuration: as given by `--config`.
+    ///   - prefersPort: asks the port where it is known: of several processes with one directory the socket is the latest
+    ///     one's, and who asks how a gateway is means the one of this container. No token is sent then.
     package init(
         address: String?,
         tokenFile: String?,
         configuration: String?,
         needsToken: Bool,
+        prefersPort: Bool = false,
         surroundings: AdminSurroundings
     ) throws(CommandFailure) {
         let variable = surroundings.environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
@@ -29,23 +40,24 @@ package struct AdminAccess: Sendable {
         let configured =
             address == nil || needsFile ? try Self.configured(configuration, in: surroundings) : nil
 
+        let asksPort = prefersPort && (configured?.hasPort ?? true)
+        let socket = address == nil && !asksPort ? try Self.socket(configured, in: surroundings) : nil
+        self.socket = socket
         self.address =
             if let address {
                 try Self.checked(address)
+            } else if let socket {
+                "unix:\(socket.path)"
             } else if let configured {
-                "http://\(configured.address)"
+                try Self.address(configured)
             } else {
                 Self.standard
             }
-        guard needsToken else {
-            self.tokenOrigin = nil
-            self.token = nil
-            return
-        }
-        if tokenFile == nil, let variable {
+        if needsToken, tokenFile == nil, let variable {
             self.tokenOrigin = Self.tokenVariable
             self.token = try Self.token(in: variable, from: Self.tokenVariable)
-        } else {
+            self.unsentToken = nil
+        } else if needsToken, socket == nil || tokenFile != nil {
             let path =
                 if let tokenFile {
                     tokenFile
@@ -54,14 +66,27 @@ package struct AdminAccess: Sendable {
                 }
             self.tokenOrigin = path
             self.token = try Self.token(in: surroundings.text(path), from: path)
+            self.unsentToken = nil
+        } else {
+            self.tokenOrigin = nil
+            self.token = nil
+            self.unsentToken =
+                needsToken
+                ? (try? Self.madeTokenFile(configured, in: surroundings)).flatMap { path in
+                    try? Self.token(in: surroundings.text(path), from: path)
+                } : nil
         }
     }
 
     /// The value of an `Authorization` field that opens the API.
     ///
+    /// - Returns: `nil` where none is sent, since the gateway asks the kernel.
     /// - Throws: ``ProgramExit/notAllowed`` where no token was asked for.
-    package func authorization() throws(CommandFailure) -> String {
-        guard let token = self.token else { throw CommandFailure(.notAllowed, "there is no admin token to send") }
+    package func authorization() throws(CommandFailure) -> String? {
+        guard let token = self.token else {
+            guard self.socket == nil else { return nil }
+            throw CommandFailure(.notAllowed, "there is no admin token to send")
+        }
         return token.withUnredacted { bytes in
             var text = "Bearer "
             for index in bytes.indices { text.unicodeScalars.append(Unicode.Scalar(bytes[index])) }
@@ -70,13 +95,12 @@ package struct AdminAccess: Sendable {
     }
 
     /// Whether `token` is the one that opens the API, and no account's.
-    package func isOpened(by token: Secret) -> Bool { self.token == token }
+    package func isOpened(by token: Secret) -> Bool { (self.token ?? self.unsentToken) == token }
 
     /// Whether somebody between here and the gateway could read the token.
     package var showsTokenOnTheWay: Bool {
         guard self.token != nil, let url = URL(string: self.address), url.scheme == "http" else { return false }
-        let host = url.host() ?? ""
-        return host != "localhost" && host != "::1" && host != "[::1]" && !host.hasPrefix("127.")
+        return !NetworkHost.isLoopback(url.host() ?? "")
     }
 
     /// Has the token, where no file is named.
@@ -84,15 +108,37 @@ package struct AdminAccess: Sendable {
 
     private static let standard = "http://127.0.0.1:8081"
 
-    /// What the named configuration says, or the one that a gateway started here would read; `nil` without either.
+    /// What the named configuration says, or the one that a gateway started here would read; `nil` without either. One that
+    /// nobody has named may be anybody's, such as that of a directory that somebody else has made.
     private static func configured(
         _ path: String?,
         in surroundings: AdminSurroundings
     ) throws(CommandFailure) -> AdminSurroundings.Configured? {
         let named = path ?? surroundings.environment["MARTLET_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-        if let named { return try surroundings.configuration(named) }
+        if let named { return try surroundings.configuration(named, false) }
         guard surroundings.exists(ConfigurationOptions.defaultPath) else { return nil }
-        return try surroundings.configuration(ConfigurationOptions.defaultPath)
+        return try surroundings.configuration(ConfigurationOptions.defaultPath, true)
+    }
+
+    /// The socket of the configured gateway, or of one without a configuration.
+    private static func socket(
+        _ configured: AdminSurroundings.Configured?,
+        in surroundings: AdminSurroundings
+    ) throws(CommandFailure) -> AdminSurroundings.Socket? {
+        let link = configured?.socket ?? Self.standardDirectory(surroundings.environment).map { "\($0)/admin.sock" }
+        guard let link else { return nil }
+        return try surroundings.socket(link, configured?.isFound ?? false)
+    }
+
+    private static func address(_ configured: AdminSurroundings.Configured) throws(CommandFailure) -> String {
+        guard configured.isLoopback || !configured.isFound else {
+            throw CommandFailure(
+                .badConfiguration,
+                "\(ConfigurationOptions.defaultPath) here says that the gateway is at \(configured.address), on another "
+                    + "machine, and nobody has named that file: nothing was sent; --config names it if it is meant"
+            )
+        }
+        return "\(configured.isEncrypted ? "https" : "http")://\(configured.address)"
     }
 
     private static func checked(_ address: String) throws(CommandFailure) -> String {
@@ -140,22 +186,33 @@ package struct AdminAccess: Sendable {
         )
     }
 
-    /// Where a gateway without a `state_dir` keeps its own.
     private static func standardTokenFile(_ environment: [String: String]) throws(CommandFailure) -> String {
-        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/martlet/admin.token" }
-        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.local/state/martlet/admin.token" }
+        if let directory = Self.standardDirectory(environment) { return "\(directory)/admin.token" }
         throw CommandFailure(
             .notAllowed,
             "no admin token: name its file with --admin-token-file, or set MARTLET_ADMIN_TOKEN"
         )
     }
 
-    /// The first token: a file may hold several, all valid.
+    /// Where a gateway without a `state_dir` keeps its own.
+    private static func standardDirectory(_ environment: [String: String]) -> String? {
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/martlet" }
+        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.local/state/martlet" }
+        return nil
+    }
+
+    /// The first operator's token, or else the first: a file may hold several, all valid.
     private static func token(in text: String, from origin: String) throws(CommandFailure) -> Secret {
         let lines = text.split(whereSeparator: \.isNewline)
-        guard let line = lines.first, line.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw CommandFailure(.notAllowed, "\(origin) holds no admin token: printable characters without spaces")
+        let entries = lines.compactMap { line in try? AdminTokenLine(line.utf8).entry }
+        guard let entry = entries.first(where: { $0.administrator.role == .operator }) ?? entries.first,
+            entries.count == lines.count
+        else {
+            throw CommandFailure(
+                .notAllowed,
+                "\(origin) holds no admin token: a line is one, or a name, a role and one, of printable characters"
+            )
         }
-        return Secret(String(line))
+        return entry.token
     }
 }

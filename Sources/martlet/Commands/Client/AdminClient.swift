@@ -1,16 +1,41 @@
 internal import AsyncHTTPClient
 internal import Glibc
+internal import Listening
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import NIOSSL
+internal import Proxy
 internal import TokenModel
 
 /// Speaks with the admin API of a running gateway.
 struct AdminClient: Sendable {
     private let access: AdminAccess
+    /// Of PEM form.
+    private let authorities: String?
+    /// Whether people are told which gateway has answered.
+    private var isHeralded: Bool
 
-    init(_ access: AdminAccess) {
+    /// - Parameters:
+    ///   - authorities: a PEM file of those who vouch for the gateway's certificate; `nil`: the system's.
+    ///   - isHeralded: whether people are told which gateway has answered.
+    init(_ access: AdminAccess, authorities: String? = nil, isHeralded: Bool = false) throws(CommandFailure) {
         self.access = access
+        self.authorities = authorities
+        self.isHeralded = isHeralded
+        guard let authorities else { return }
+        do throws(ProxyError) {
+            try CertificateFiles.check(certificates: authorities)
+        } catch {
+            throw CommandFailure(.usage, "--admin-ca: \(error.message)")
+        }
+    }
+
+    /// The same, without a word about who answers.
+    var silent: AdminClient {
+        var client = self
+        client.isHeralded = false
+        return client
     }
 
     /// As ``AdminAccess/isOpened(by:)``.
@@ -30,11 +55,12 @@ struct AdminClient: Sendable {
 
     /// Sends a request and returns its answer, whatever it says.
     func exchange(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
-        var message = HTTPClientRequest(url: self.access.address + request.path)
+        var message = HTTPClientRequest(url: self.base + request.path)
         message.method = .init(rawValue: request.method.rawValue)
         message.headers.add(name: "accept", value: "application/json")
-        if request.needsToken {
-            message.headers.add(name: "authorization", value: try self.access.authorization())
+        if self.access.socket != nil { message.headers.add(name: "host", value: "localhost") }
+        if request.needsToken, let authorization = try self.access.authorization() {
+            message.headers.add(name: "authorization", value: authorization)
         }
         if !request.body.isEmpty {
             message.headers.add(name: "content-type", value: "application/json")
@@ -43,11 +69,17 @@ struct AdminClient: Sendable {
         let deadline = NIODeadline.now() + TimeAmount(request.patience)
         do {
             let ready = message
-            return try await HTTPClient.withHTTPClient(configuration: Self.configuration) { client in
+            let reply = try await HTTPClient.withHTTPClient(configuration: self.configuration) { client in
                 let answer = try await client.execute(ready, deadline: deadline)
                 let body = try await answer.body.collect(upTo: Self.longestBody)
-                return AdminReply(httpStatus: Int(answer.status.code), body: Array(body.readableBytesView))
+                return AdminReply(
+                    httpStatus: Int(answer.status.code),
+                    body: Array(body.readableBytesView),
+                    gateway: answer.headers.first(name: "martlet-gateway")
+                )
             }
+            if self.isHeralded { GatewayHerald.heard(reply, from: self.access.address) }
+            return reply
         } catch {
             throw self.failure(error, of: request)
         }
@@ -98,6 +130,8 @@ struct AdminClient: Sendable {
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(fault.text)")
         }
         switch error {
+        case let error as StrangerAtSocket:
+            return CommandFailure(.notAllowed, "\(place) \(error.message): nothing was sent")
         case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
             return CommandFailure(
                 .unavailable,
@@ -108,6 +142,8 @@ struct AdminClient: Sendable {
         case let error as NIOConnectionError:
             let cause = error.connectionErrors.first.map { Self.reason($0.error) } ?? "its name has no address"
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(cause); \(help)")
+        case let error as IOError where self.access.socket != nil && [ECONNREFUSED, ENOENT].contains(error.errnoCode):
+            return CommandFailure(.unavailable, "can't reach the gateway at \(place): nobody listens there; \(help)")
         case let error as IOError where error.errnoCode == ECONNREFUSED || error.errnoCode == ENETUNREACH:
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(Self.reason(error)); \(help)")
         default:
@@ -123,7 +159,13 @@ struct AdminClient: Sendable {
         return SystemText.reason(error.errnoCode)
     }
 
-    private static var configuration: HTTPClient.Configuration {
+    /// The URL that paths are put behind.
+    private var base: String {
+        guard let socket = self.access.socket else { return self.access.address }
+        return "http+unix://" + AdminRequest.encoded(socket.path)
+    }
+
+    private var configuration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: HTTPClient.Configuration.Timeout(connect: .seconds(5)),
@@ -132,6 +174,15 @@ struct AdminClient: Sendable {
         configuration.httpVersion = .http1Only
         // A command says at once that nobody is there.
         configuration.connectionPool.retryConnectionEstablishment = false
+        if let authorities {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .file(authorities)
+            configuration.tlsConfiguration = tls
+        }
+        if let owners = self.access.socket?.owners {
+            // On the connection itself, before a byte is sent: by its name another could be reached.
+            configuration.http1_1ConnectionDebugInitializer = { StrangerAtSocket.refuse(on: $0, unlessOf: owners) }
+        }
         return configuration
     }
 

@@ -5,16 +5,28 @@ struct AdminOptions: ParsableArguments {
     @Option(
         name: .customLong("admin"),
         help: ArgumentHelp(
-            "Where the gateway's admin API is (default: what the configuration says, else http://127.0.0.1:8081).",
+            """
+            Where the gateway's admin API is (default: its socket in state_dir, else what the configuration says, else \
+            http://127.0.0.1:8081).
+            """,
             valueName: "URL"
         )
     )
     var address: String?
 
     @Option(
+        name: .customLong("admin-ca"),
+        help: ArgumentHelp(
+            "A PEM file of those who vouch for the gateway's certificate, with https:// (default: the system's).",
+            valueName: "file"
+        )
+    )
+    var authorities: String?
+
+    @Option(
         name: .customLong("admin-token-file"),
         help: ArgumentHelp(
-            "A file with the admin token (default: MARTLET_ADMIN_TOKEN, else the configuration's token_file).",
+            "A file with the admin token (default: MARTLET_ADMIN_TOKEN; else none by the socket, and elsewhere the configuration's token_file).",
             valueName: "file"
         )
     )
@@ -35,10 +47,10 @@ struct AdminOptions: ParsableArguments {
     ) async throws(CommandFailure) -> AdminClient {
         let access: AdminAccess
         do throws(CommandFailure) {
-            access = try self.access(needsToken: needsToken)
+            access = try self.access(needsToken: needsToken, prefersPort: !needsToken)
         } catch {
             guard needsToken, error.status == .notAllowed else { throw error }
-            let stranger = AdminClient(try self.access(needsToken: false))
+            let stranger = try AdminClient(self.access(needsToken: false), authorities: self.authorities)
             throw await stranger.failure(withoutToken: error, otherwise: help)
         }
         if access.showsTokenOnTheWay {
@@ -46,15 +58,18 @@ struct AdminOptions: ParsableArguments {
                 "warning: the admin token goes to \(access.address) in the clear; use https:// or a tunnel to loopback"
             )
         }
-        return AdminClient(access)
+        // What prints an answer as it is, or asks for health alone, is read by programs.
+        let isForPeople = needsToken && !self.isJSON
+        return try AdminClient(access, authorities: self.authorities, isHeralded: isForPeople)
     }
 
-    private func access(needsToken: Bool) throws(CommandFailure) -> AdminAccess {
+    private func access(needsToken: Bool, prefersPort: Bool = false) throws(CommandFailure) -> AdminAccess {
         try AdminAccess(
             address: self.address,
             tokenFile: self.tokenFile,
             configuration: self.configuration.path,
             needsToken: needsToken,
+            prefersPort: prefersPort,
             surroundings: .system
         )
     }

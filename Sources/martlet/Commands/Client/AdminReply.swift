@@ -4,10 +4,13 @@ internal import FoundationEssentials
 package struct AdminReply: Equatable, Sendable {
     package let httpStatus: Int
     package let body: [UInt8]
+    /// Which gateway has answered, as it says itself; `nil` where it says nothing of it.
+    package let gateway: String?
 
-    package init(httpStatus: Int, body: [UInt8]) {
+    package init(httpStatus: Int, body: [UInt8], gateway: String? = nil) {
         self.httpStatus = httpStatus
         self.body = body
+        self.gateway = gateway
     }
 
     /// The body as it came, without the end of its last line.
@@ -64,7 +67,7 @@ package struct AdminReply: Equatable, Sendable {
         origin == AdminAccess.tokenVariable
             ? "the token sent is that of the variable \(origin), which goes before a configuration's token_file: unset it, or set "
                 + "it to a line of that gateway's file, or name the file with --admin-token-file"
-            : "the token sent is the first line of the file \(origin): is that the file of this gateway, which reads a changed one "
+            : "the token sent is the first operator's of the file \(origin): is that the file of this gateway, which reads a changed one "
                 + "at SIGHUP? name another with --admin-token-file"
     }
 

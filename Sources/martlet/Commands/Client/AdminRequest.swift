@@ -157,7 +157,7 @@ package struct AdminRequest: Sendable {
     }
 
     /// `name` as one segment of a path: all but unreserved characters percent-encoded (RFC 3986 §2.3).
-    private static func encoded(_ name: String) -> String {
+    static func encoded(_ name: String) -> String {
         name.utf8.map { byte in
             let character = Character(Unicode.Scalar(byte))
             let isPlain = byte < 0x80 && (character.isLetter || character.isNumber || "-._~".contains(character))

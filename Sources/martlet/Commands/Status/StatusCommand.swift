@@ -22,7 +22,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try await self.admin.client()
-        guard !self.watch else { return try await StatusWatch(client, isJSON: self.admin.isJSON).run() }
+        guard !self.watch else { return try await StatusWatch(client.silent, isJSON: self.admin.isJSON).run() }
         let reply = try await client.send(.status)
         if self.admin.isJSON { return Console.say(reply.text) }
         let status = try reply.read(StatusReply.self)

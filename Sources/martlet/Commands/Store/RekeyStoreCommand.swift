@@ -34,7 +34,6 @@ struct RekeyStoreCommand: AsyncParsableCommand {
     @Flag(name: .customLong("json"), help: "Print JSON.") var isJSON = false
 
     func run() async throws {
-        try MemoryGuard.raise()
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         try await withStoreAtHand(configuration: path) { store in
             let rekeying = try Rekeying(

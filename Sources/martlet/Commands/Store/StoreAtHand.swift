@@ -33,7 +33,11 @@ struct StoreAtHand {
                 "store \(database): there is no such file; it is made when a gateway first starts"
             )
         }
-        let keys = KeyRingFile(path: keyFile, isMadeWhenMissing: false)
+        let keys = KeyRingFile(
+            path: keyFile,
+            isMadeWhenMissing: false,
+            stateDirectory: settings.stateDirectory
+        )
         do throws(StoreError) {
             let store = try await SQLiteTokenStore.open(at: database)
             do throws(StoreError) {

@@ -22,7 +22,6 @@ struct VerifyStoreCommand: AsyncParsableCommand {
     @Flag(name: .customLong("json"), help: "Print JSON.") var isJSON = false
 
     func run() async throws {
-        try MemoryGuard.raise()
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         try await withStoreAtHand(configuration: path) { store in
             var progress = ProgressLines("checked")

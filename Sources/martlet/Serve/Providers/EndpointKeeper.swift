@@ -61,16 +61,16 @@ final class SharedTokenEndpoint: Sendable {
     deinit { self.keeper.release(self.endpoint) }
 }
 
-/// Whoever asks holds it, so that a reload in the meantime leaves the connections.
-extension SharedTokenEndpoint: TokenEndpoint {
+/// A provider that is asked to revoke tokens of one issuer. Whoever asks holds it, so that a reload in the meantime leaves the
+/// connections.
+struct RevokingTokenEndpoint: TokenEndpoint {
+    let shared: SharedTokenEndpoint
+    let issuer: TokenIssuer
+
+    private var endpoint: HTTPTokenEndpoint { self.shared.endpoint }
     var binding: EndpointBinding { self.endpoint.binding }
     var timeout: Duration { self.endpoint.timeout }
-    var answerTimeout: Duration { self.endpoint.answerTimeout }
     var proofCount: Int { self.endpoint.proofOrder.count }
-    var proofs: [any TokenEndpoint] { self.endpoint.proofs }
-
-    var proofSecret: Secret? { self.endpoint.proofSecret }
-    var proofAcceptedAt: WallTime? { self.endpoint.proofAcceptedAt }
     var revokes: Bool? { self.endpoint.revokes }
 
     func isClientSecret(_ value: Secret) -> Bool { self.endpoint.isClientSecret(value) }
@@ -80,14 +80,14 @@ extension SharedTokenEndpoint: TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        await self.endpoint.redeem(refreshToken, scopes: scopes, mayStillSend: mayStillSend)
+        .notSent(.notConfigured)
     }
 
     func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
-        await self.endpoint.mint(scopes: scopes, mayStillSend: mayStillSend)
+        .notSent(.notConfigured)
     }
 
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        await self.endpoint.revoke(token, kind: kind)
+        await self.endpoint.revoke(token, of: self.issuer, kind: kind)
     }
 }

@@ -13,6 +13,8 @@ struct MeteredTokenEndpoint: TokenEndpoint {
     let grant: MintGrant
     /// Which of the client's proofs is shown; `nil`: what worked last.
     private(set) var proof: Int?
+    /// Whose tokens are sent; `nil`: of whoever is asked.
+    private(set) var issuer: TokenIssuer?
 
     init(provider: ProviderID, shared: SharedTokenEndpoint, meter: RefreshMeter, grant: MintGrant = .clientCredentials)
     {
@@ -35,6 +37,15 @@ struct MeteredTokenEndpoint: TokenEndpoint {
         }
     }
 
+    func sending(onlyTo issuer: TokenIssuer) -> any TokenEndpoint {
+        var endpoint = self
+        endpoint.issuer = issuer
+        return endpoint
+    }
+
+    func locate() async { await self.endpoint.locate() }
+    func doubt() { self.endpoint.doubt() }
+
     var proofSecret: Secret? { self.proof.map { self.endpoint.secret($0) } ?? self.endpoint.proofSecret }
     var proofAcceptedAt: WallTime? { self.endpoint.proofAcceptedAt }
     var revokes: Bool? { self.endpoint.revokes }
@@ -47,7 +58,13 @@ struct MeteredTokenEndpoint: TokenEndpoint {
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
         await self.metered {
-            await self.endpoint.redeem(refreshToken, scopes: scopes, proof: self.proof, mayStillSend: mayStillSend)
+            await self.endpoint.redeem(
+                refreshToken,
+                of: self.issuer,
+                scopes: scopes,
+                proof: self.proof,
+                mayStillSend: mayStillSend
+            )
         }
     }
 
@@ -65,6 +82,6 @@ struct MeteredTokenEndpoint: TokenEndpoint {
     }
 
     func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        await self.endpoint.revoke(token, kind: kind)
+        await self.endpoint.revoke(token, of: self.issuer, kind: kind)
     }
 }

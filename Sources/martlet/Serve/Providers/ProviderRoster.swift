@@ -56,11 +56,12 @@ struct ProviderRoster: Sendable {
     /// Where tokens that were made for somebody are revoked; `nil` where they would go to somebody else. Its connections
     /// stay for as long as it is held.
     func endpoint(of binding: AccountRecord.Binding) -> (any TokenEndpoint)? {
-        guard let endpoint = self.entries[binding.provider]?.endpoint,
-            endpoint.binding.tokenEndpointOrigin == binding.tokenEndpointOrigin,
-            endpoint.binding.clientID == binding.clientID
-        else { return nil }
-        return endpoint
+        guard let shared = self.entries[binding.provider]?.endpoint else { return nil }
+        let configured = shared.endpoint.binding
+        guard binding.clientID == configured.clientID, binding.issuer.match(configured.issuer) == .same else {
+            return nil
+        }
+        return RevokingTokenEndpoint(shared: shared, issuer: binding.issuer)
     }
 
     /// What the accounts are refreshed by.

@@ -47,6 +47,8 @@ final class Reloader: Sendable {
         let configuration: RunningConfiguration
         let budget: DescriptorBudget
         let plan: ProxyPlan
+        /// What operators are shown from now on.
+        let encryption: CallerTLS?
         /// `nil` where they are another file's from the next start on.
         let tokens: AdminTokens?
 
@@ -102,7 +104,9 @@ extension Reloader {
         try self.checkOrigins(settings)
         let budget = self.gateway.room.budget(wanted: settings.limits.connections)
         let plan: ProxyPlan
+        let encryption: CallerTLS?
         do throws(CommandFailure) {
+            encryption = try CallerTLS(settings.admin)
             plan = try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard)
         } catch {
             throw Refusal(news: .certificateUnusable, reasons: [error.message])
@@ -119,6 +123,7 @@ extension Reloader {
                 configuration: RunningConfiguration(settings: settings, providers: providers),
                 budget: budget,
                 plan: plan,
+                encryption: encryption,
                 tokens: tokens
             )
         } catch {
@@ -132,6 +137,14 @@ extension Reloader {
         _ settings: GatewaySettings,
         following running: GatewaySettings
     ) throws(Refusal) {
+        if settings.callers == nil, let route = settings.routes.first(where: { $0.match.host != nil }),
+            !self.started.listeners.allSatisfy(\.isUnixSocket)
+        {
+            throw Refusal(
+                news: .callersNeeded,
+                reasons: ["route \(route.name) can't have a host without callers while the gateway listens on TCP"]
+            )
+        }
         guard settings.callers == nil, running.callers != nil else { return }
         let open = self.started.listeners.map(\.address).first { address in
             if case .unix = address { true } else { address.isReachableFromOutside }
@@ -165,7 +178,8 @@ extension Reloader {
     private func adminTokens(_ settings: GatewaySettings) throws(Refusal) -> AdminTokens? {
         guard settings.admin.tokenFile == self.started.admin.tokenFile else { return nil }
         do throws(AdminTokenError) {
-            return try AdminTokenFile(path: settings.admin.tokenFile).read()
+            let directory = self.started.stateDirectory
+            return try AdminTokenFile(path: settings.admin.tokenFile, stateDirectory: directory).read()
         } catch {
             throw Refusal(news: .tokensUnusable, reasons: [error.message])
         }
@@ -202,6 +216,9 @@ extension Reloader {
             providers: prepared.configuration.providers.changes(since: running.providers)
         ).parts
         changes += renewal.listeners.map { "listener \($0)" } + renewal.routes.map { "route \($0)" }
+        if let encryption = prepared.encryption, self.gateway.adminEncryption?.renew(from: encryption) == true {
+            changes.append("admin certificate")
+        }
         if let tokens = prepared.tokens, self.gateway.admin.replaceTokens(tokens) { changes.append("admin tokens") }
         return changes
     }

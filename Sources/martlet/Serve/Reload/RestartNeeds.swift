@@ -13,7 +13,7 @@ struct RestartNeeds: Equatable {
         self.parts = [
             // Certificates may be others, but whether there are any may not.
             part("listeners") { $0.listeners.map(ListenerKind.init) },
-            part("admin") { $0.admin },
+            part("admin") { AdminKind($0.admin) },
             part("metrics") { $0.metrics },
             part("state_dir") { $0.stateDirectory },
             part("store") { $0.store },
@@ -27,6 +27,20 @@ struct RestartNeeds: Equatable {
         guard changes.isEmpty else { return changes.joined(separator: ", ") }
         let parts = self.parts.joined(separator: ", ")
         return parts.isEmpty ? "nothing is different" : "nothing is different before a restart: \(parts)"
+    }
+
+    private struct AdminKind: Equatable {
+        let address: ListenerAddress
+        let isEncrypted: Bool
+        let tokenFile: String
+        let socket: String
+
+        init(_ admin: AdminSettings) {
+            self.address = admin.address
+            self.isEncrypted = admin.tls != nil
+            self.tokenFile = admin.tokenFile
+            self.socket = admin.socket
+        }
     }
 
     private struct ListenerKind: Equatable {

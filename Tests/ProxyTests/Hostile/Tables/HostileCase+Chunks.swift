@@ -19,7 +19,12 @@ extension HostileCase {
         extended("a name", "5;a\r\nhello\r\n0\r\n\r\n", "hello"),
         extended("a value", "5;a=b\r\nhello\r\n0;c=d\r\n\r\n", "hello"),
         extended("a quoted value", "5;a=\"b;\\\"c\"\r\nhello\r\n0\r\n\r\n", "hello"),
-        extended("an empty one", "5;\r\nhello\r\n0;\r\n\r\n", "hello"),
+        extended("spaces within", "5; a = \"b\" ;\tc\r\nhello\r\n0\r\n\r\n", "hello"),
+        .chunks(.chunkExtensions, "5;\r\nhello\r\n0\r\n\r\n"),
+        .chunks(.chunkExtensions, "5;bad[=x\r\nhello\r\n0\r\n\r\n"),
+        .chunks(.chunkExtensions, "5;a=\"b\r\nhello\r\n0\r\n\r\n"),
+        .chunks(.chunkExtensions, "5;a=b \r\nhello\r\n0\r\n\r\n"),
+        .chunks(.chunkExtensions, "5\r\nhello\r\n0;\r\n\r\n", after: ["hello"]),
         extended("1 KiB", "5;\(long(511))\r\nhello\r\n0;\(long(511))\r\n\r\n", "hello"),
         .chunks(.chunkExtensions, "5;\(long(1024))\r\nhello\r\n"),
         .chunks(
@@ -94,13 +99,14 @@ extension HostileCase {
         )
     }
 
-    private static let honest = ["X-Checksum: 1", "grpc-status:0", "X-Caf: \u{E9}"]
+    private static let honest = ["X-Checksum: 1", "grpc-status:0", "X_Caf: \u{E9}"]
     private static let dishonest = [
         "Content-Length: 3", "transfer-encoding: chunked", "Host: evil", "Authorization: Bearer canary",
         "Martlet-Key: canary", "martlet-account: bob", "Connection: close", "TE: trailers", "Trailer: X",
         "X-Forwarded-For: 1.2.3.4", "Forwarded: for=b", "X-Real-IP: 1.2.3.4", "Cookie: a=b", "Content-Type: x/y",
         "Content-Encoding: gzip", "Expect: 100-continue", "Via: 1.1 b", "Proxy-Authorization: Basic canary",
-        "Upgrade: h2c", "Keep-Alive: 1", "Transfer_Encoding: chunked",
+        "Upgrade: h2c", "Keep-Alive: 1", "Transfer_Encoding: chunked", "X_Forwarded_For: 1.2.3.4", "X-Original-URL: /x",
+        "X-HTTP-Method-Override: DELETE", "Set-Cookie: a=b", "Sec-Fetch-Site: none", "Alt-Svc: x",
     ]
 
     private static let passedTrailers: [HostileCase] = [

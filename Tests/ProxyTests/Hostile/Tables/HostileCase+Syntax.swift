@@ -65,11 +65,40 @@ extension HostileCase {
     ]
 
     private static let underscores: [HostileCase] = [
-        .fields(.underscores, "X_Y: z"), .fields(.underscores, "_: y"), .fields(.underscores, "Content_Length: 3"),
-        .fields(.underscores, "content_length: 3", "Content-Length: 3"),
-        .fields(.underscores, "Transfer_Encoding: chunked"), .fields(.underscores, "AUTHORIZATION_: Bearer canary"),
-        .fields(.underscores, "X_Forwarded_For: 1.2.3.4"), .fields(.underscores, "Martlet_Account: bob"),
-        .fields(.underscores, "__proto__: x"),
+        .fields(.underscores, "Content_Length: 3"), .fields(.underscores, "content_length: 3", "Content-Length: 3"),
+        .fields(.underscores, "Transfer_Encoding: chunked"), .fields(.underscores, "X_Forwarded_For: 1.2.3.4"),
+        .fields(.underscores, "X-Forwarded_For: 1.2.3.4"), .fields(.underscores, "X_REAL_IP: 1.2.3.4"),
+        .fields(.underscores, "X_Original_URL: /admin"), .fields(.underscores, "X_Rewrite_URL: /admin"),
+        .fields(.underscores, "X_HTTP_Method_Override: DELETE"), .fields(.underscores, "X_HTTP_Method: DELETE"),
+        .fields(.underscores, "X_Method_Override: DELETE"), .fields(.underscores, "Martlet_Account: bob"),
+        .fields(.underscores, "MARTLET_KEY: canary"), .fields(.underscores, "Martlet-Any_thing: x"),
+        .fields(.underscores, "Proxy_Authorization: Basic canary"), .fields(.underscores, "HTTP2_Settings: x"),
+        .fields(.underscores, "Keep_Alive: 1"), .fields(.underscores, "Sec_Fetch_Site: none"),
+        .passing(
+            .underscores,
+            "names that are nobody's but the upstream's",
+            """
+            GET /acme/x HTTP/1.1\r
+            client_id: 1\r
+            Host: a\r
+            api_key: 2\r
+            _: 3\r
+            AUTHORIZATION_: 4\r
+            __proto__: 5\r
+            Content_Type: x/y\r
+            \r
+
+            """,
+            PassedRequest(
+                "GET /v2/x",
+                "client_id: 1",
+                "api_key: 2",
+                "_: 3",
+                "AUTHORIZATION_: 4",
+                "__proto__: 5",
+                "Content_Type: x/y"
+            )
+        ),
     ]
 
     private static func value(_ line: String) -> HostileCase {
@@ -83,7 +112,7 @@ extension HostileCase {
 
     private static let passedValues: [HostileCase] = [
         value("X: \u{80}"), value("X: \u{FF}"), value("X: caf\u{E9}"), value("X: caf\u{C3}\u{A9}"),
-        value("Cookie: a=\u{80}\u{FF}; b"), value("X:\u{A0}y\u{A0}"), value("X: \u{C0}\u{AE}"),
+        value("Cookies: a=\u{80}\u{FF}; b"), value("X:\u{A0}y\u{A0}"), value("X: \u{C0}\u{AE}"),
         value("Content-Type: text/\u{85}"),
     ]
 

@@ -1,12 +1,22 @@
-import NIOCore
+internal import Glibc
+package import NIOCore
 
-#if canImport(Glibc)
-    import Glibc
-#endif
+/// The user whose process has connected over a Unix socket, or listens on it, as the kernel tells it (unix(7), SO_PEERCRED): of
+/// the moment at which it did, whoever has the connection since.
+package struct PeerIdentity: Equatable, Sendable {
+    package let user: UInt32
+    /// The process's own group; of its further ones the kernel does not tell.
+    package let group: UInt32
+
+    package init(user: UInt32, group: UInt32) {
+        self.user = user
+        self.group = group
+    }
+}
 
 extension Channel {
     /// Whose process is at the other end of a Unix socket; `nil` where the kernel does not tell. Asked once per connection.
-    func peerIdentity() -> EventLoopFuture<PeerIdentity?> {
+    package func peerIdentity() -> EventLoopFuture<PeerIdentity?> {
         guard let socket = self as? any SocketOptionProvider else { return self.eventLoop.makeSucceededFuture(nil) }
         let answer: EventLoopFuture<Credentials> = socket.unsafeGetSocketOption(
             level: .socket,

@@ -1,10 +1,10 @@
-import MockServers
 import Testing
 import TokenModel
 
 @Suite struct HTTPDateTests {
     @Test(arguments: [
         (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
         (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
         (951_782_399, "Mon, 28 Feb 2000 23:59:59 GMT"),
         (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
@@ -12,6 +12,6 @@ import TokenModel
         (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
     ])
     func `a moment is written as RFC 9110 does`(seconds: Int64, text: String) {
-        #expect(HTTPDate.text(WallTime(millisecondsSince1970: seconds * 1_000 + 999)) == text)
+        #expect(WallTime(millisecondsSince1970: seconds * 1_000 + 999).httpDate == text)
     }
 }

@@ -1,0 +1,191 @@
+internal import HummingbirdCore
+internal import Listening
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ServiceLifecycle
+
+/// A listening socket of operators with an event loop of its own, and the connections that it has accepted.
+final class OperatorListener: Sendable {
+    /// Where operators connect.
+    enum Place {
+        /// - Parameter encrypt: gives a connection its TLS; `nil` for plain HTTP.
+        case network(AdminAddress, PortClaim, encrypt: (@Sendable (any Channel) throws -> Void)?)
+        /// The descriptor of a Unix socket that listens.
+        case socket(CInt)
+    }
+
+    /// One that was accepted, and what it comes to.
+    private typealias Connection = EventLoopFuture<HTTP1Channel.Value>
+
+    private let listener: ConnectionListener<Connection>
+    private let loops: MultiThreadedEventLoopGroup
+    private let connections: OpenConnections
+    private let grace: Duration
+
+    private init(
+        _ listener: ConnectionListener<Connection>,
+        _ loops: MultiThreadedEventLoopGroup,
+        _ connections: OpenConnections,
+        grace: Duration
+    ) {
+        self.listener = listener
+        self.loops = loops
+        self.connections = connections
+        self.grace = grace
+    }
+
+    /// Opens the listening socket. Connections wait there for ``run(beside:)``.
+    ///
+    /// - Throws: what the system says where it can't be opened.
+    static func open(_ place: Place, to desk: AdminDesk, limits: AdminLimits) async throws -> OperatorListener {
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        do {
+            switch place {
+            case .network(let address, let claim, let encrypt):
+                let connections = OpenConnections(limits.places, logger: desk.logger)
+                let http = Self.http(to: desk, over: connections, limits: limits)
+                let listener = try await ConnectionListener.bind(
+                    host: address.host,
+                    port: address.port,
+                    claim: claim,
+                    // Who finds it full learns nothing for a second (`tcp_syn_retries`).
+                    backlog: 4_096,
+                    on: loops,
+                    prepare: { channel in
+                        Self.prepare(channel, in: connections, limits) {
+                            if let encrypt { try encrypt(channel) }
+                            return http.setup(channel: channel, logger: Self.silence)
+                        }
+                    },
+                    handle: { await Self.handle($0, by: http) }
+                )
+                return OperatorListener(listener, loops, connections, grace: limits.stopGrace)
+            case .socket(let descriptor):
+                // Nobody but the gateway's user and root can connect, so nobody is in anybody's way.
+                let connections = OpenConnections(nil, logger: desk.logger)
+                let http = Self.http(to: desk, over: connections, limits: limits)
+                let listener = try await ConnectionListener.take(
+                    socket: descriptor,
+                    backlog: 256,
+                    on: loops,
+                    configure: { listener in
+                        try listener.pipeline.syncOperations.addHandler(
+                            AvailableConnectionsChannelHandler(
+                                delegate: MaximumAvailableConnections(limits.connections, logger: Self.silence)
+                            )
+                        )
+                    },
+                    prepare: { channel in
+                        Self.prepare(channel, in: connections, limits) {
+                            http.setup(channel: channel, logger: Self.silence)
+                        }
+                    },
+                    handle: { await Self.handle($0, by: http) }
+                )
+                return OperatorListener(listener, loops, connections, grace: limits.stopGrace)
+            }
+        } catch {
+            try? await loops.shutdownGracefully()
+            throw error
+        }
+    }
+
+    /// Puts a ``PlaceHandler`` into a connection that was accepted.
+    ///
+    /// - Parameter build: adds what is behind it.
+    /// - Returns: what it comes to when its first bytes are there.
+    private static func prepare(
+        _ channel: any Channel,
+        in connections: OpenConnections,
+        _ limits: AdminLimits,
+        _ build: @escaping () throws -> EventLoopFuture<HTTP1Channel.Value>
+    ) -> EventLoopFuture<Connection> {
+        let built = channel.eventLoop.makePromise(of: HTTP1Channel.Value.self)
+        let place = PlaceHandler(connections, patience: TimeAmount(limits.firstHeadTime), built: built, build: build)
+        do {
+            try channel.pipeline.syncOperations.addHandler(place)
+        } catch {
+            built.fail(error)
+        }
+        return channel.eventLoop.makeSucceededFuture(built.futureResult)
+    }
+
+    private static func handle(_ connection: Connection, by http: HTTP1Channel) async {
+        guard let connection = try? await connection.get() else { return }
+        await http.handle(value: connection, logger: Self.silence)
+    }
+
+    /// The port that was chosen where 0 was asked for; `nil` for a Unix socket.
+    var port: Int? { self.listener.channel.localAddress?.port }
+
+    /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation, of which `stop` tells;
+    /// then lets the requests under way end within the grace. Call it once.
+    ///
+    /// - Parameter work: goes on for as long as requests are served, and ends when it is cancelled.
+    func run(
+        beside work: @escaping @Sendable () async -> Void = {},
+        stop: @escaping @Sendable () -> Void
+    ) async throws {
+        await withTaskCancellationOrGracefulShutdownHandler {
+            // Out of reach of the cancellation, for the sake of the grace.
+            await Task {
+                await withDiscardingTaskGroup { tasks in
+                    tasks.addTask { await work() }
+                    await self.serve()
+                    tasks.cancelAll()
+                }
+            }.value
+        } onCancelOrGracefulShutdown: {
+            stop()
+        }
+        self.connections.end()
+        try await self.loops.shutdownGracefully()
+    }
+
+    /// Takes no new connections and closes those without a request. Comes back at once; ``run(beside:stop:)`` ends when all
+    /// is done.
+    func stop() {
+        self.listener.close()
+        self.connections.stop()
+    }
+
+    private func serve() async {
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await self.listener.run() }
+            tasks.addTask {
+                try? await self.listener.channel.closeFuture.get()
+                try? await Task.sleep(for: self.grace)
+            }
+            await tasks.next()
+            tasks.cancelAll()
+        }
+    }
+
+    private static func http(
+        to desk: AdminDesk,
+        over connections: OpenConnections,
+        limits: AdminLimits
+    ) -> HTTP1Channel {
+        HTTP1Channel(
+            responder: { request, writer, connection in
+                try await desk.respond(to: request, with: writer, on: connection) {
+                    connections.recognized(connection)
+                }
+                connections.answered(connection)
+            },
+            configuration: HTTP1Channel.Configuration(
+                additionalChannelHandlers: [HeadHandler(connections, at: desk.door)],
+                idleTimeout: TimeAmount(limits.idleTime),
+                httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
+                    maxHeaderFieldSize: 16 << 10,
+                    maxHeaderListSize: 32 << 10,
+                    maxHeaderFieldCount: 100
+                )
+            )
+        )
+    }
+
+    /// The framework writes what callers sent into its logs.
+    private static let silence = Logger(label: "martlet.admin.http") { _ in SwiftLogNoOpLogHandler() }
+}

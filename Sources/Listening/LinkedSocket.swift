@@ -1,0 +1,137 @@
+internal import Glibc
+internal import LocalFiles
+internal import NIOCore
+
+/// A Unix socket of this process's own, beside a link that names the latest process's: of several that share a directory each
+/// can be reached, and who follows the link reaches the one that was started last.
+///
+/// The link stays when a process ends. So who finds it and nobody behind it knows that the gateway is away, and does not ask
+/// whoever may have taken its port meanwhile.
+package struct LinkedSocket: Sendable {
+    private let link: String
+    private let file: UnixSocketFile
+    /// Of the socket itself.
+    package let path: String
+
+    /// Listens on a socket beside `link`, for this user only, and removes those of processes that have died. Nobody is led
+    /// there before ``announce()``.
+    ///
+    /// - Returns: the socket's file, and the listening socket; whoever takes that closes it.
+    package static func bind(
+        beside link: String
+    ) throws(SocketFileError) -> (socket: LinkedSocket, descriptor: CInt) {
+        // One that is bound and does not listen yet looks dead: whoever binds one holds the directory until it listens.
+        let directory = try SocketDirectory(of: link)
+        for path in Self.siblings(of: link) where Self.connect(path) == ECONNREFUSED { _ = unsafe unlink(path) }
+        directory.release()
+        let path = "\(link).\(Self.randomName())"
+        let (file, descriptor) = try UnixSocketFile.bind(path, mode: 0o600)
+        return (LinkedSocket(link: link, file: file, path: path), descriptor)
+    }
+
+    /// From now on the link names this socket. It is replaced whole: who follows it reaches the former or this one.
+    package func announce() throws(SocketFileError) {
+        let directory = try SocketDirectory(of: self.link)
+        try Self.point(self.link, to: self.path)
+        directory.release()
+    }
+
+    /// Removes the socket. Where the link named it, it names the youngest of the others that still listen, if there is one.
+    package func remove() {
+        self.file.remove()
+        // Another process must not put its own name there in between.
+        guard let directory = try? SocketDirectory(of: self.link) else { return }
+        if Self.target(of: self.link) == self.path, let other = Self.siblings(of: self.link).first(where: Self.isLive) {
+            try? Self.point(self.link, to: other)
+        }
+        directory.release()
+    }
+
+    /// Removes a link that leads to nobody, left behind by a process whose successor has no socket.
+    package static func removeDeadLink(_ link: String) {
+        guard Self.isLink(link), !Self.siblings(of: link).contains(where: Self.isLive) else { return }
+        _ = unsafe unlink(link)
+    }
+
+    /// Where the latest process listens that can be reached, found by its link; the link itself where nobody does any more.
+    ///
+    /// - Returns: `nil` where there is no link, or this user may not connect: then there is no such socket for it.
+    package static func path(behind link: String) -> String? {
+        guard Self.isLink(link) else { return nil }
+        for path in (Self.target(of: link).map { [$0] } ?? []) + Self.siblings(of: link) {
+            switch Self.connect(path) {
+            case 0, EAGAIN, EINPROGRESS: return path
+            case EACCES, EPERM: return nil
+            default: continue
+            }
+        }
+        return link
+    }
+
+    private static func point(_ link: String, to path: String) throws(SocketFileError) {
+        let name = Self.name(of: path)
+        let temporary = "\(link).tmp"
+        _ = unsafe unlink(temporary)
+        guard !Self.isSomethingElse(link) else {
+            throw SocketFileError(path: link, reason: "something that is no link is there; move it away")
+        }
+        guard unsafe symlink(name, temporary) == 0, unsafe rename(temporary, link) == 0 else {
+            let reason = SystemCallError.text(of: errno)
+            _ = unsafe unlink(temporary)
+            throw SocketFileError(path: link, reason: "its link can't be made: \(reason)")
+        }
+    }
+
+    /// The sockets that stand beside a link as of processes of theirs, the youngest first.
+    private static func siblings(of link: String) -> [String] {
+        let directory = WholeFile.directory(of: link)
+        let start = "\(Self.name(of: link))."
+        let names = (try? PrivateDirectory.names(in: directory)) ?? []
+        return names.filter { $0.hasPrefix(start) && $0.utf8.count == start.utf8.count + Self.nameLength }
+            .compactMap { name -> (String, Int, Int)? in
+                let path = "\(directory)/\(name)"
+                var status = stat()
+                guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+                return (path, status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+            }
+            .sorted { (left: (String, Int, Int), right: (String, Int, Int)) in (left.1, left.2) > (right.1, right.2) }
+            .map(\.0)
+    }
+
+    private static func target(of link: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: 256)
+        let count = unsafe readlink(link, &bytes, bytes.count)
+        guard count > 0 else { return nil }
+        let target = String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return target.hasPrefix("/") ? target : "\(WholeFile.directory(of: link))/\(target)"
+    }
+
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+
+    private static func isSomethingElse(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFLNK
+    }
+
+    private static func isLive(_ path: String) -> Bool { [0, EAGAIN, EINPROGRESS].contains(Self.connect(path)) }
+
+    /// What the system says to who connects: 0 where somebody listens.
+    private static func connect(_ path: String) -> CInt {
+        guard let address = try? SocketAddress(unixDomainSocketPath: path) else { return ENAMETOOLONG }
+        let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | O_CLOEXEC | O_NONBLOCK, 0)
+        guard probe >= 0 else { return errno }
+        defer { close(probe) }
+        return unsafe address.withSockAddr { unsafe Glibc.connect(probe, $0, socklen_t($1)) } == 0 ? 0 : errno
+    }
+
+    private static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+
+    private static let nameLength = 6
+
+    private static func randomName() -> String {
+        String((0..<Self.nameLength).map { _ in "0123456789abcdefghijklmnopqrstuvwxyz".randomElement() ?? "0" })
+    }
+}

@@ -1,0 +1,140 @@
+internal import Glibc
+internal import LocalFiles
+internal import NIOCore
+
+/// The file of a Unix socket that somebody listens on, from its binding to its removal.
+package struct UnixSocketFile: Sendable {
+    private let path: String
+    private let identity: Identity
+
+    /// Which file it is, whatever its name.
+    private struct Identity: Sendable, Equatable {
+        let device: dev_t
+        let inode: ino_t
+    }
+
+    /// Listens on `path`. What a process left there that has died is removed first; a socket on which somebody
+    /// listens, and what is no socket, stays.
+    ///
+    /// - Parameters:
+    ///   - mode: of the file; who may write to it may connect. It never has a wider one, whatever the process's umask.
+    ///   - replacing: takes the place of a socket on which somebody listens, without a moment in which there is none.
+    /// - Returns: the file, and the listening socket; whoever takes that closes it.
+    /// - Throws: also where others could put another socket in its place.
+    package static func bind(
+        _ path: String,
+        mode: UInt32,
+        replacing: Bool = false
+    ) throws(SocketFileError) -> (file: UnixSocketFile, socket: CInt) {
+        // It listens under a name of its own until it is put in the other's place.
+        let name = replacing ? Self.nameBeside(path) : path
+        guard let address = try? SocketAddress(unixDomainSocketPath: name) else {
+            throw SocketFileError(path: path, reason: "the path is too long for a socket")
+        }
+        // Two that start at once must not remove each other's: the one that comes second finds this lock.
+        let directory = try SocketDirectory(of: path)
+        try directory.checkOwnership()
+        if replacing {
+            try Self.checkReplaceable(path)
+        } else {
+            try Self.removeAbandoned(path, address)
+        }
+
+        let socket = Self.makeSocket()
+        guard socket >= 0 else { throw SocketFileError(path: path, reason: "the system has no socket left") }
+        // The file gets the socket's own mode at its binding, less the umask (unix(7) on Linux): so it is never open to
+        // others, and the umask of all threads can stay what it is.
+        guard fchmod(socket, mode) == 0,
+            unsafe address.withSockAddr({ unsafe Glibc.bind(socket, $0, socklen_t($1)) }) == 0
+        else {
+            let code = errno
+            close(socket)
+            throw SocketFileError(path: path, reason: ListenFault(errno: code).reason)
+        }
+        // What the umask took is put back before anybody can connect. And before the directory is let go: a socket that
+        // does not listen looks like a dead process's.
+        guard unsafe chmod(name, mode) == 0, let identity = Self.identity(of: name), listen(socket, 4_096) == 0,
+            unsafe !replacing || rename(name, path) == 0
+        else {
+            close(socket)
+            _ = unsafe unlink(name)
+            throw SocketFileError(path: path, reason: "its mode can't be set, or it can't be put in its place")
+        }
+        directory.release()
+        return (UnixSocketFile(path: path, identity: identity), socket)
+    }
+
+    /// Removes the file, if it still is the one that was bound.
+    package func remove() {
+        self.change { _ = unsafe unlink(self.path) }
+    }
+
+    /// Lets others connect from now on, if it still is the file that was bound.
+    package func setMode(_ mode: UInt32) {
+        self.change { _ = unsafe chmod(self.path, mode) }
+    }
+
+    private func change(_ change: () -> Void) {
+        // A successor must not put its own there between the look and the change.
+        guard let directory = try? SocketDirectory(of: self.path) else { return }
+        if Self.identity(of: self.path) == self.identity { change() }
+        directory.release()
+    }
+
+    private static func checkReplaceable(_ path: String) throws(SocketFileError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK else { return }
+        throw SocketFileError(path: path, reason: "something that is no socket is there; move it away")
+    }
+
+    private static func nameBeside(_ path: String) -> String {
+        let number = String(UInt32.random(in: .min ... .max), radix: 36)
+        return "\(WholeFile.directory(of: path))/.\(number)"
+    }
+
+    private static func removeAbandoned(_ path: String, _ address: SocketAddress) throws(SocketFileError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw SocketFileError(path: path, reason: "something that is no socket is there; move it away")
+        }
+        let probe = self.makeSocket()
+        guard probe >= 0 else { throw SocketFileError(path: path, reason: "the system has no socket left") }
+        defer { close(probe) }
+        let isTaken = unsafe address.withSockAddr { unsafe connect(probe, $0, socklen_t($1)) } == 0
+        let code = isTaken ? EADDRINUSE : errno
+        switch code {
+        case ECONNREFUSED: _ = unsafe unlink(path)
+        // Its process has removed it in the meantime.
+        case ENOENT: break
+        case EACCES, EPERM:
+            let reason = "a socket is there that this user may not connect to; see who listens there"
+            throw SocketFileError(path: path, reason: reason)
+        case EPROTOTYPE:
+            throw SocketFileError(path: path, reason: "a socket of another kind is there; move it away")
+        // A listener whose queue is full.
+        case EAGAIN: throw SocketFileError(path: path, reason: ListenFault.inUse.reason)
+        default: throw SocketFileError(path: path, reason: ListenFault(errno: code).reason)
+        }
+    }
+
+    private static func makeSocket() -> CInt {
+        socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | O_CLOEXEC | O_NONBLOCK, 0)
+    }
+
+    private static func identity(of path: String) -> Identity? {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return nil }
+        return Identity(device: status.st_dev, inode: status.st_ino)
+    }
+}
+
+/// Why nobody can listen on the file of a Unix socket.
+package struct SocketFileError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The socket's, as it was asked for.
+    package let path: String
+    /// For the operator: the rest of a sentence that says where, and what would help.
+    package let reason: String
+
+    package var description: String { "can't listen on unix:\(self.path): \(self.reason)" }
+}

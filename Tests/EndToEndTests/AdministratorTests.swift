@@ -1,0 +1,93 @@
+import TestKit
+import Testing
+
+/// Administrators with tokens and roles of their own, and a gateway whose admin listener is besieged.
+@Suite struct AdministratorTests {
+    /// A token and its line for the file, by `martlet admin new`.
+    private func newAdministrator(
+        _ name: String,
+        _ role: String,
+        in directory: TemporaryDirectory
+    ) async throws -> (token: String, line: String) {
+        let outcome = try await Program.run("martlet", ["admin", "new", name, "--role", role], in: directory)
+        #expect(outcome.exitCode == 0, "\(outcome.errors)")
+        let lines = outcome.output.split(separator: "\n").map(String.init)
+        #expect(lines.count == 2)
+        let token = try #require(lines.first?.wholeMatch(of: /token: (martlet_admin_[0-9A-Za-z]{43})/)?.output.1)
+        #expect(lines.last == "line:  \(name) \(role) \(token)")
+        return (String(token), "\(name) \(role) \(token)\n")
+    }
+
+    @Test func `a token that was made lets in whom its line names, for what the role may, and the audit log says who`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        let vera = try await self.newAdministrator("vera", "viewer", in: directory)
+        let kim = try await self.newAdministrator("kim", "killer", in: directory)
+        func martlet(as token: String, _ arguments: String...) async throws -> Program.Outcome {
+            try directory.write(Array("\(token)\n".utf8), to: "own.token")
+            try directory.setMode(0o600, of: "own.token")
+            let access = ["--admin", gateway.admin, "--admin-token-file", directory.path(of: "own.token")]
+            return try await Program.run("martlet", arguments + access, in: directory)
+        }
+        #expect(try await martlet(as: vera.token, "status").exitCode == 77)
+
+        let file = String(decoding: try #require(directory.bytes(of: "state/admin.token")), as: UTF8.self)
+        try directory.write(Array((file + vera.line + kim.line).utf8), to: "state/admin.token")
+        #expect(try await gateway.reload().contains("admin tokens"))
+
+        #expect(try await martlet(as: vera.token, "status").exitCode == 0)
+        #expect(try await martlet(as: vera.line, "accounts", "list").exitCode == 0)
+        let refused = try await martlet(as: vera.token, "kill", "--account", "alice", "--reason", "drill")
+        #expect(refused.exitCode == 77)
+        #expect(refused.errors.contains("the admin token is vera's, a viewer"), "\(refused.errors)")
+        #expect(refused.errors.split(separator: "\n").count == 1)
+        #expect(try await martlet(as: kim.token, "kill", "--account", "alice", "--reason", "drill").exitCode == 0)
+        #expect(try await martlet(as: kim.token, "revive", "--account", "alice", "--reason", "over").exitCode == 77)
+        #expect(try await gateway.martlet("revive", "--account", "alice", "--reason", "over").exitCode == 0)
+
+        let audit = try await martlet(as: vera.token, "audit")
+        let rows = audit.output.split(separator: "\n").filter { $0.contains(" account alice ") }
+        #expect(rows.count { $0.contains("  kim 127.0.0.1:") && $0.contains("  kill  ") } == 2, "\(audit.output)")
+        #expect(rows.count { $0.contains("  admin 127.0.0.1:") && $0.contains("  revive  ") } == 2)
+        #expect(try await gateway.martlet("audit", "--verify").exitCode == 0)
+        gateway.program.signal(15)
+        let log = try await gateway.program.ended().errors
+        for token in [vera.token, kim.token] { #expect(!log.contains(token)) }
+    }
+
+    @Test(arguments: [
+        ["admin", "new", "dana"], ["admin", "new", "dana", "--role", "boss"],
+        ["admin", "new", "a b", "--role", "viewer"], ["admin", "new", "admin", "--role", "viewer"],
+    ])
+    func `without a role that there is, or with a name that nobody can have, no token is made`(
+        arguments: [String]
+    ) async throws {
+        let outcome = try await Program.run("martlet", arguments, in: try TemporaryDirectory())
+        #expect(outcome.exitCode == 64)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test func `beside 600 silent connections at the admin listener, status and kill get their answers`() async throws {
+        let directory = try TemporaryDirectory()
+        let mock = try await Mock(in: directory)
+        let gateway = try await Gateway(mock, in: directory)
+        try await gateway.importGrant(from: mock)
+        let crowd = try Crowd(600, to: gateway.admin)
+        let time = try await ContinuousClock().measure {
+            let status = try await gateway.martlet("status")
+            #expect(status.exitCode == 0, "\(status.errors)")
+            let kill = try await gateway.martlet("kill", "--all", "--reason", "drill")
+            #expect(kill.exitCode == 0, "\(kill.errors)")
+        }
+        // Far more than both take on a busy machine, and less than the time for which a silent connection may stay.
+        #expect(time < .seconds(20))
+        // Each of those that are there still goes within the time for a first head.
+        try await eventually("all silent ones to be closed") { crowd.peek().allSatisfy { $0 == nil } }
+        withExtendedLifetime(mock) {}
+    }
+}

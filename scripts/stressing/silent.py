@@ -1,0 +1,45 @@
+"""Connections that are made and say nothing. Whoever is thrown out comes again a second later.
+
+    python3 -m stressing.silent PORT COUNT FILE
+
+Writes a line of JSON into the file each second: how many are `open`, and how many were made (`made`) and ended (`ended`).
+"""
+
+import collections
+import contextlib
+import json
+import select
+import socket
+import sys
+import time
+
+
+def main():
+    port, count, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    poll, held, waiting, made, ended, told = select.epoll(), {}, collections.deque(), 0, 0, 0
+    with open(path, "w", buffering=1) as lines:
+        while True:
+            while waiting and waiting[0] <= time.monotonic():
+                waiting.popleft()
+            while len(held) + len(waiting) < count:
+                one = socket.socket()
+                one.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    one.connect(("127.0.0.1", port))
+                held[one.fileno()] = one
+                # Readable is what the gateway has ended.
+                poll.register(one, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP)
+                made += 1
+            for number, _ in poll.poll(0.1):
+                poll.unregister(number)
+                held.pop(number).close()
+                waiting.append(time.monotonic() + 1)
+                ended += 1
+            if time.monotonic() >= told + 1:
+                told = time.monotonic()
+                lines.write(json.dumps({"open": len(held), "made": made, "ended": ended}) + "\n")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()
