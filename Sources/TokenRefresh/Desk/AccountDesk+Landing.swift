@@ -73,6 +73,7 @@ extension AccountDesk {
     ) -> Landing {
         guard self.sight?.entry == known else { return Landing() }
         self.accept(Sight(entry, after: self.sight, now: now))
+        self.fellAt = self.revision
         return self.serveUsable(now: now.boot)
     }
 
@@ -119,7 +120,11 @@ extension AccountDesk {
         // Tokens that were put in place of others have no refreshes behind them.
         if let mark = known?.mark, mark.grant != sight.mark?.grant { self.limit = RefreshLimit() }
         self.sight = sight
-        if isStored { self.stored = (sight.entry, sight.readAt) }
+        self.revision += 1
+        // Known since it was first seen, however often it is read again.
+        if isStored, self.stored == nil || self.stored?.entry != sight.entry {
+            self.stored = (sight.entry, self.revision)
+        }
         // A flight that was under way when the backoff was ended has its own copy of before.
         self.sight?.endPause(like: known)
         self.unreadable = nil

@@ -38,8 +38,13 @@ package struct AccountDesk<Waiter> {
     /// Counts this account's refreshes.
     package var limit = RefreshLimit()
 
-    /// What the store has said last that it has, and when; ``sight`` may be ahead of it, where only the journal has that.
-    var stored: (entry: AccountVault.Entry?, knownAt: BootInstant)?
+    /// Counts the records that were taken in. Reads are put in order by it: a clock may show one time to several.
+    package internal(set) var revision: UInt64 = 0
+    /// What the store has said last that it has, and since which revision that is known; ``sight`` may be ahead of it, where
+    /// only the journal has that.
+    var stored: (entry: AccountVault.Entry?, since: UInt64)?
+    /// The revision at which an older record counted last, since the store had fallen back.
+    var fellAt: UInt64 = 0
     var failedAt: BootInstant?
     var flight: Demand? {
         didSet {

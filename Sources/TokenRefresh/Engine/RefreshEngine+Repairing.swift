@@ -1,6 +1,6 @@
 internal import Logging
 internal import Synchronization
-package import TokenModel
+internal import TokenModel
 package import TokenStorage
 
 /// A store that has fallen back: it holds less than it has acknowledged, since a backup was put back under the running
@@ -21,10 +21,10 @@ extension RefreshEngine {
     func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {
         var lastError = StoreError(.unreachable, "the store falls back again and again")
         for _ in 0..<Self.mostRepairs {
-            let sentAt = self.timepiece.now.boot
+            let revision = self.state.withLock { $0.desks[account]?.revision ?? 0 }
             do throws(StoreError) {
                 let entry = try await self.vault.read(account)
-                switch self.state.withLock({ $0.desks[account]?.compare(entry, readSentAt: sentAt) }) {
+                switch self.state.withLock({ $0.desks[account]?.compare(entry, readAt: revision) }) {
                 case nil, .current?:
                     return .success(entry)
                 case .overtaken?:
@@ -144,21 +144,24 @@ extension AccountDesk {
         case current
         /// Older, although the store had the known one when it was asked.
         case older(AccountVault.Entry)
-        /// Older, and perhaps read before the store had the known one: nothing goes by it.
+        /// Perhaps read before the store had the known one, or before it fell back: nothing goes by it.
         case overtaken
     }
 
     /// Compares a read with what the store is known to have had. Within a grant generations only grow, and versions do for
     /// ever.
     ///
-    /// - Parameter sentAt: when the read was sent: what was acknowledged before that, it must show.
-    package func compare(_ entry: AccountVault.Entry?, readSentAt sentAt: BootInstant) -> Comparison {
-        guard let stored, let known = stored.entry else { return .current }
+    /// - Parameter readAt: ``revision`` when the read was sent: what was acknowledged before that, it must show.
+    package func compare(_ entry: AccountVault.Entry?, readAt: UInt64) -> Comparison {
+        guard let stored, let known = stored.entry else { return readAt < self.fellAt ? .overtaken : .current }
         if let entry {
             let isOlder = entry.record.grant == known.record.grant && entry.record.generation < known.record.generation
             let isAnother = entry.version == known.version && entry.record != known.record
-            guard isOlder || isAnother || entry.version < known.version else { return .current }
+            guard isOlder || isAnother || entry.version < known.version else {
+                // A record newer than what the store has fallen back to may be the one that it has lost.
+                return readAt < self.fellAt ? .overtaken : .current
+            }
         }
-        return stored.knownAt < sentAt ? .older(known) : .overtaken
+        return stored.since <= readAt ? .older(known) : .overtaken
     }
 }

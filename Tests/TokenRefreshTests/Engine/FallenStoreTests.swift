@@ -11,17 +11,11 @@ import TokenStorage
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 
-    /// Refreshes once, so that the store is at generation 2, and lets a moment pass.
+    /// Refreshes once, so that the store is at generation 2.
     private func refresh(_ replica: Replica) async throws {
         let answer = await replica.ask().value
         #expect(answer.generation == Generation(2))
-        self.house.clock.advance(by: .milliseconds(1))
-    }
-
-    /// Puts an older copy in place. Reads that are sent from then on are later than all that was known before.
-    private func putBack(_ records: [RecordKey: StoredRecord]) async throws {
-        try await self.house.store.putBack(records)
-        self.house.clock.advance(by: .milliseconds(1))
+        try await replica.hasLanded()
     }
 
     @Test func `a generation that was lost is put back whole, as a version that nobody has seen`() async throws {
@@ -31,7 +25,7 @@ import TokenStorage
             try await self.refresh(replica)
             let lost = try await self.house.vault.read(alice)
 
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
             await replica.engine.reread(alice)
 
             let found = try await self.house.vault.read(alice)
@@ -47,7 +41,7 @@ import TokenStorage
         self.provider.issue(lifetime: .seconds(10))
         try await self.house.withReplica(self.provider) { replica in
             try await self.refresh(replica)
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
             self.house.clock.advance(by: .seconds(10))
 
             let asked = replica.ask()
@@ -74,9 +68,10 @@ import TokenStorage
         try await self.house.withReplica(plans, of: [self.provider, bobs]) { replica in
             try await self.refresh(replica)
             _ = await replica.ask(self.bob).value
+            try await replica.hasLanded()
             let lost = try await self.house.record(of: self.bob)
             self.house.clock.advance(by: .seconds(10))
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
             let begin = self.house.clock.now
 
             await replica.engine.reread(alice)
@@ -100,8 +95,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let asked = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.clock.advance(by: .milliseconds(1))
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
             self.provider.release()
 
             let answer = await asked.value
@@ -118,8 +112,8 @@ import TokenStorage
         try await self.house.put(.valid().with { $0.trouble = .sample(reason: "not_sent.connect_failed") })
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
-            self.house.clock.advance(by: .milliseconds(1))
-            try await self.putBack(backup)
+            try await replica.hasLanded()
+            try await self.house.store.putBack(backup)
 
             await replica.engine.reread(alice)
             let status = await replica.engine.status(of: alice)
@@ -139,9 +133,9 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
-            self.house.clock.advance(by: .milliseconds(1))
+            try await replica.hasLanded()
             if isTold { try await self.house.kills.changed(alice, grant: GrantID("g")) }
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
 
             await replica.engine.reread(alice)
 
@@ -153,8 +147,8 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
-            self.house.clock.advance(by: .milliseconds(1))
-            try await self.putBack([:])
+            try await replica.hasLanded()
+            try await self.house.store.putBack([:])
 
             let answer = await replica.engine.status(of: alice)
 
@@ -174,7 +168,6 @@ import TokenStorage
             house.store.become(.full)
             self.provider.release()
             let answer = await asked.value
-            house.clock.advance(by: .milliseconds(1))
 
             await replica.engine.reread(alice)
 
@@ -194,8 +187,7 @@ import TokenStorage
                 try await eventually("the use") { self.provider.heldCount == 1 }
                 let claim = try await self.house.record()?.claim
                 for replica in [first, second] { _ = await replica.engine.status(of: alice) }
-                self.house.clock.advance(by: .milliseconds(1))
-                try await self.putBack(backup)
+                try await self.house.store.putBack(backup)
                 let begin = self.house.clock.now
 
                 _ = second.ask()
@@ -227,12 +219,12 @@ import TokenStorage
             house.store.become(.full)
             self.provider.release()
             _ = await asked.value
-            house.clock.advance(by: .milliseconds(1))
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
             house.store.become(.none)
             try await house.clock.advance(bySleepersWithin: .seconds(1), until: "the commit") {
                 try await house.record()?.generation == Generation(2)
             }
+            try await replica.hasLanded()
             house.clock.advance(by: .seconds(10))
             let next = replica.ask()
             try await house.clock.advance(bySleepersWithin: .seconds(3), until: "the next refresh") {
@@ -251,7 +243,7 @@ import TokenStorage
             try await self.refresh(replica)
             // Another replica has imported tokens, and this one has not read them yet.
             try await self.house.kills.changed(alice, grant: GrantID("imported"))
-            try await self.putBack(backup)
+            try await self.house.store.putBack(backup)
 
             await replica.engine.reread(alice)
 
@@ -266,13 +258,29 @@ import TokenStorage
         let older = AccountVault.Entry(record: .valid(generation: 4), version: Version(8))
         let another = AccountVault.Entry(record: .valid(grant: GrantID("other")), version: Version(9))
         var desk = AccountDesk<String>(account: alice, binding: .acme)
+        let before = desk.revision
         _ = desk.observe(known, now: now)
-        let later = now.boot.advanced(by: .milliseconds(1))
+        let after = desk.revision
+        _ = desk.observe(known, now: now)
 
-        #expect(desk.compare(older, readSentAt: now.boot) == .overtaken)
-        #expect(desk.compare(older, readSentAt: later) == .older(known))
-        #expect(desk.compare(another, readSentAt: later) == .older(known))
-        #expect(desk.compare(nil, readSentAt: later) == .older(known))
-        #expect(desk.compare(known, readSentAt: later) == .current)
+        #expect(desk.compare(older, readAt: before) == .overtaken)
+        #expect(desk.compare(older, readAt: after) == .older(known))
+        #expect(desk.compare(another, readAt: after) == .older(known))
+        #expect(desk.compare(nil, readAt: after) == .older(known))
+        #expect(desk.compare(known, readAt: after) == .current)
+    }
+
+    @Test func `a read from before a fall does not bring back what the store has lost`() {
+        let now = Moment.start
+        let lost = AccountVault.Entry(record: .valid(generation: 5), version: Version(9))
+        let found = AccountVault.Entry(record: .valid(grant: GrantID("other")), version: Version(8))
+        var desk = AccountDesk<String>(account: alice, binding: .acme)
+        _ = desk.observe(lost, now: now)
+        let before = desk.revision
+        _ = desk.fallBack(to: found, from: lost, now: now)
+
+        #expect(desk.compare(lost, readAt: before) == .overtaken)
+        #expect(desk.compare(found, readAt: desk.revision) == .current)
+        #expect(desk.compare(lost, readAt: desk.revision) == .current)
     }
 }

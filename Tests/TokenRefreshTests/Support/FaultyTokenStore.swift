@@ -17,6 +17,14 @@ final class FaultyTokenStore: TokenStore {
         var spoiled: Set<RecordKey> = []
         var refusedWrites = 0
         var reads = 0
+        /// Reads and writes under way, and whether new ones wait.
+        var users = 0
+        var isBeingReplaced = false
+
+        mutating func enter() -> Bool {
+            if !self.isBeingReplaced { self.users += 1 }
+            return !self.isBeingReplaced
+        }
     }
 
     private let store = MemoryTokenStore()
@@ -43,8 +51,11 @@ final class FaultyTokenStore: TokenStore {
         return records
     }
 
-    /// Puts an older copy in the place of what is there, as from a backup.
+    /// Puts an older copy in the place of what is there, as from a backup. Nobody sees it half done.
     func putBack(_ records: [RecordKey: StoredRecord]) async throws {
+        self.state.withLock { $0.isBeingReplaced = true }
+        defer { self.state.withLock { $0.isBeingReplaced = false } }
+        while self.state.withLock({ $0.users > 0 }) { await Task.yield() }
         for (key, record) in try await self.copy() { try await self.store.remove(key, expecting: record.version) }
         for (key, record) in records {
             try await self.store.write(record.value, at: key, as: record.version, expecting: nil)
@@ -59,6 +70,8 @@ final class FaultyTokenStore: TokenStore {
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         let (fault, isSpoiled) = self.state.withLock { ($0.fault, $0.spoiled.contains(key)) }
         if case .away = fault { throw .away }
+        await self.enter()
+        defer { self.leave() }
         let stored = try await self.store.read(key)
         self.state.withLock { $0.reads += 1 }
         guard let record = stored, isSpoiled else { return stored }
@@ -77,6 +90,8 @@ final class FaultyTokenStore: TokenStore {
             if case .none = state.fault {} else { state.refusedWrites += 1 }
             return state.fault
         }
+        await self.enter()
+        defer { self.leave() }
         switch fault {
         case .none: try await self.store.write(value, at: key, as: version, expecting: expecting)
         case .away: throw .away
@@ -85,8 +100,16 @@ final class FaultyTokenStore: TokenStore {
     }
 
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        await self.enter()
+        defer { self.leave() }
         try await self.store.remove(key, expecting: expecting)
     }
+
+    private func enter() async {
+        while !self.state.withLock({ $0.enter() }) { await Task.yield() }
+    }
+
+    private func leave() { self.state.withLock { $0.users -= 1 } }
 
     func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
         try await self.store.keys(under: prefix, after: after, limit: limit)

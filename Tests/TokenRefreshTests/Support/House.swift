@@ -145,6 +145,11 @@ struct Replica: Sendable {
 
     var events: [PassEvent] { self.eventList.all }
 
+    /// Waits until no flight is under way: who asked may have been served by a read before that ends.
+    func hasLanded() async throws {
+        try await eventually("no flight to be under way") { self.engine.flightCount == 0 }
+    }
+
     /// Asks in a task of its own.
     func ask(_ account: AccountID = alice, refused: Generation? = nil) -> Asked {
         let engine = self.engine
