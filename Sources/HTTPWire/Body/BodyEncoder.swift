@@ -90,21 +90,4 @@ extension ByteBuffer {
             shift -= 4
         }
     }
-
-    mutating func writeDecimal(_ value: Int) {
-        guard value >= 10 else {
-            self.writeInteger(0x30 + UInt8(truncatingIfNeeded: value))
-            return
-        }
-        self.writeDecimal(value / 10)
-        self.writeInteger(0x30 + UInt8(truncatingIfNeeded: value % 10))
-    }
-
-    /// Copies `range` of `source`, counted from its reader index.
-    mutating func write(_ range: ByteRange, of source: ByteBuffer) {
-        unsafe source.withUnsafeReadableBytes { bytes in
-            guard range.upper <= bytes.count else { return }
-            _ = unsafe self.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[range.lower..<range.upper]))
-        }
-    }
 }

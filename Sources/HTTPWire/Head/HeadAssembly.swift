@@ -22,14 +22,7 @@ struct HeadAssembly<StartLine> {
         limit: Int,
         judge: (_ bytes: Span<UInt8>, _ scanner: HeadScanner) throws(WireError) -> StartLine?
     ) throws(WireError) -> Head? {
-        let end: Int?
-        do throws(WireError) {
-            end = try self.scanner.end(in: buffer.readableBytesUInt8Span, limit: limit)
-        } catch {
-            try self.readLine(buffer, judge)
-            throw error
-        }
-        try self.readLine(buffer, judge)
+        let end = try self.end(in: buffer.readableBytesUInt8Span, limit: limit, judge: judge)
         guard let line = self.line, let end else {
             // Also what is no line yet: a small limit for the head may be below that of a line.
             guard buffer.readableBytes < limit else { throw WireError(WireRule.headTooLarge) }
@@ -39,10 +32,20 @@ struct HeadAssembly<StartLine> {
         return buffer.readSlice(length: end).map { Head(bytes: $0, line: line) }
     }
 
-    private mutating func readLine(
-        _ buffer: ByteBuffer,
-        _ judge: (_ bytes: Span<UInt8>, _ scanner: HeadScanner) throws(WireError) -> StartLine?
-    ) throws(WireError) {
-        if self.line == nil { self.line = try judge(buffer.readableBytesUInt8Span, self.scanner) }
+    /// Where the head ends, or `nil` while that has not come; with the start line read where that has come.
+    private mutating func end(
+        in bytes: Span<UInt8>,
+        limit: Int,
+        judge: (_ bytes: Span<UInt8>, _ scanner: HeadScanner) throws(WireError) -> StartLine?
+    ) throws(WireError) -> Int? {
+        let end: Int?
+        do throws(WireError) {
+            end = try self.scanner.end(in: bytes, limit: limit)
+        } catch {
+            if self.line == nil { self.line = try judge(bytes, self.scanner) }
+            throw error
+        }
+        if self.line == nil { self.line = try judge(bytes, self.scanner) }
+        return end
     }
 }

@@ -22,31 +22,34 @@ package enum CallerAnswer {
         passesCookies: Bool = false,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
-        let source = answer.bytes
+        let source = answer.bytes.readableBytesUInt8Span
+        let estimate = source.count + 80 + extra.utf8CodeUnitCount
         var head = buffer
-        head.clear(minimumCapacity: source.readableBytes + 80 + extra.utf8CodeUnitCount)
-        head.writeStaticString("HTTP/1.1 ")
-        if answer.statusLine.count == 5 {
-            // A status line without a reason still has the space before it.
-            head.write(ByteRange(answer.statusLine.lower, answer.statusLine.lower + 3), of: source)
-            head.writeStaticString(" \r\n")
-        } else {
-            head.write(answer.statusLine, of: source)
+        head.clear(minimumCapacity: estimate)
+        head.writeHead(estimate: estimate) { head in
+            head.write("HTTP/1.1 ")
+            if answer.statusLine.count == 5 {
+                // A status line without a reason still has the space before it.
+                head.write(ByteRange(answer.statusLine.lower, answer.statusLine.lower + 3), of: source)
+                head.write(" \r\n")
+            } else {
+                head.write(answer.statusLine, of: source)
+            }
+            if let targets, answer.fields.contains(where: { $0.known.isTarget && !$0.isStripped }) {
+                head.writeMapped(answer.fields, of: source, by: targets) { $0.passesToCaller(passesCookies) }
+            } else {
+                head.writePassing(answer.fields, of: source) { $0.passesToCaller(passesCookies) }
+            }
+            head.writeFraming(framing, isRequest: false, method: .other)
+            if framing == .none, let length = answer.describedLength {
+                head.writeFraming(.length(length), isRequest: false, method: .other)
+            }
+            if close { head.write("Connection: close\r\n") }
+            if keepAlive { head.write("Connection: keep-alive\r\n") }
+            if answer.switchesToWebSocket { head.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+            head.write(extra)
+            head.writeLineEnd()
         }
-        if let targets, answer.fields.contains(where: { $0.known.isTarget && !$0.isStripped }) {
-            head.writeMapped(answer.fields, of: source, by: targets) { $0.passesToCaller(passesCookies) }
-        } else {
-            head.writePassing(answer.fields, of: source) { $0.passesToCaller(passesCookies) }
-        }
-        head.writeFraming(framing, isRequest: false, method: .other)
-        if framing == .none, let length = answer.describedLength {
-            head.writeFraming(.length(length), isRequest: false, method: .other)
-        }
-        if close { head.writeStaticString("Connection: close\r\n") }
-        if keepAlive { head.writeStaticString("Connection: keep-alive\r\n") }
-        if answer.switchesToWebSocket { head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
-        head.writeStaticString(extra)
-        head.writeLineEnd()
         return head
     }
 
@@ -61,32 +64,35 @@ extension ByteBuffer {
     static func lastChunk(
         _ trailers: Trailers?,
         allocator: ByteBufferAllocator,
-        where passes: (Field, ByteBuffer) -> Bool
+        where passes: (Field, Span<UInt8>) -> Bool
     ) -> ByteBuffer {
-        var end = allocator.buffer(capacity: 5 + (trailers?.bytes.readableBytes ?? 0))
-        end.writeStaticString("0\r\n")
-        if let trailers {
-            end.writePassing(trailers.fields, of: trailers.bytes) {
-                $0.known.passesAsTrailer && passes($0, trailers.bytes)
+        let estimate = 5 + (trailers?.bytes.readableBytes ?? 0)
+        var end = allocator.buffer(capacity: estimate)
+        end.writeHead(estimate: estimate) { end in
+            end.write("0\r\n")
+            if let trailers {
+                let source = trailers.bytes.readableBytesUInt8Span
+                end.writePassing(trailers.fields, of: source) { $0.known.passesAsTrailer && passes($0, source) }
             }
+            end.writeLineEnd()
         }
-        end.writeLineEnd()
         return end
     }
+}
 
+extension HeadWriter {
     /// Copies the lines that pass, each with its targets mapped where there are any to map.
     fileprivate mutating func writeMapped(
         _ fields: [Field],
-        of source: ByteBuffer,
+        of source: Span<UInt8>,
         by targets: AnswerTargets,
         where passes: (Field) -> Bool
     ) {
-        let bytes = source.readableBytesUInt8Span
         for field in fields where passes(field) {
-            if field.known.isTarget, let value = targets.mapped(field, in: bytes) {
+            if field.known.isTarget, let value = targets.mapped(field, in: source) {
                 self.write(field.name, of: source)
-                self.writeStaticString(": ")
-                self.writeBytes(value)
+                self.write(": ")
+                self.write(value)
                 self.writeLineEnd()
             } else {
                 self.write(field.line, of: source)
@@ -95,7 +101,7 @@ extension ByteBuffer {
     }
 
     /// Copies the lines that pass as they stand, neighbours in one run.
-    mutating func writePassing(_ fields: [Field], of source: ByteBuffer, where passes: (Field) -> Bool) {
+    mutating func writePassing(_ fields: [Field], of source: Span<UInt8>, where passes: (Field) -> Bool) {
         var runStart = 0
         var runEnd = 0
         for field in fields where passes(field) {

@@ -1,11 +1,9 @@
-import NIOCore
-
 /// The last step of a request's way to the gateway, as `Forwarded` (RFC 7239) and the older `X-Forwarded-*` tell of it.
 package struct ForwardingHop: Sendable {
     /// For `X-Forwarded-For`.
-    fileprivate let address: String
+    fileprivate let address: [UInt8]
     /// For `Forwarded`: a node, in quotes where it is no token (RFC 7239 §6).
-    fileprivate let node: String
+    fileprivate let node: [UInt8]
     fileprivate let scheme: StaticString
 
     /// - Parameters:
@@ -14,34 +12,35 @@ package struct ForwardingHop: Sendable {
     package init(address: String?, isEncrypted: Bool) {
         // An IPv4 caller of a listener for both families.
         let isMapped = address?.lowercased().hasPrefix("::ffff:") == true && address?.contains(".") == true
-        let address = isMapped ? address.map { String($0.dropFirst(7)) } : address
-        self.address = address ?? "unknown"
-        self.node = address?.contains(":") == true ? "\"[\(self.address)]\"" : self.address
+        let known = (isMapped ? address.map { String($0.dropFirst(7)) } : address) ?? "unknown"
+        self.address = Array(known.utf8)
+        self.node = known.contains(":") ? Array("\"[\(known)]\"".utf8) : self.address
         self.scheme = isEncrypted ? "https" : "http"
     }
 }
 
-extension ByteBuffer {
+extension HeadWriter {
     /// What the caller says of the request's way, each list with one member more, whatever `Connection` would have taken
     /// away. What comes on several lines leaves on one: many an upstream looks at one line only.
-    mutating func writeForwarding(of request: RequestHead, behind hop: ForwardingHop) {
-        self.writeList("X-Forwarded-For: ", .xForwardedFor, of: request) { $0.writeString(hop.address) }
-        self.writeList("X-Forwarded-Proto: ", .xForwardedProto, of: request) { $0.writeStaticString(hop.scheme) }
+    mutating func writeForwarding(of request: RequestHead, in source: Span<UInt8>, behind hop: ForwardingHop) {
+        self.writeList("X-Forwarded-For: ", .xForwardedFor, of: request, in: source) { $0.write(hop.address) }
+        self.writeList("X-Forwarded-Proto: ", .xForwardedProto, of: request, in: source) { $0.write(hop.scheme) }
         if !request.host.isEmpty {
-            self.writeList("X-Forwarded-Host: ", .xForwardedHost, of: request) {
-                $0.write(request.host, of: request.bytes)
+            self.writeList("X-Forwarded-Host: ", .xForwardedHost, of: request, in: source) {
+                $0.write(request.host, of: source)
             }
         }
-        self.writeList("Forwarded: ", .forwarded, of: request) { line in
-            line.writeString("for=\(hop.node)")
+        self.writeList("Forwarded: ", .forwarded, of: request, in: source) { line in
+            line.write("for=")
+            line.write(hop.node)
             if !request.host.isEmpty {
                 // It holds no quote.
-                line.writeStaticString(";host=\"")
-                line.write(request.host, of: request.bytes)
-                line.writeStaticString("\"")
+                line.write(";host=\"")
+                line.write(request.host, of: source)
+                line.write("\"")
             }
-            line.writeStaticString(";proto=")
-            line.writeStaticString(hop.scheme)
+            line.write(";proto=")
+            line.write(hop.scheme)
         }
     }
 
@@ -49,15 +48,15 @@ extension ByteBuffer {
         _ name: StaticString,
         _ known: KnownField,
         of request: RequestHead,
-        last: (inout ByteBuffer) -> Void
+        in source: Span<UInt8>,
+        last: (inout HeadWriter) -> Void
     ) {
-        self.writeStaticString(name)
-        let bytes = request.bytes.readableBytesUInt8Span
+        self.write(name)
         for field in request.fields where field.known == known && !field.value.isEmpty {
             // An open quote would swallow the member that is to be told from the caller's own.
-            guard bytes.closesQuotes(in: field.value) else { continue }
-            self.write(field.value, of: request.bytes)
-            self.writeStaticString(", ")
+            guard source.closesQuotes(in: field.value) else { continue }
+            self.write(field.value, of: source)
+            self.write(", ")
         }
         last(&self)
         self.writeLineEnd()

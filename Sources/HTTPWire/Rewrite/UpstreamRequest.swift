@@ -4,9 +4,11 @@ package import NIOCore
 /// it, and its parts are many.
 package final class UpstreamRequest: Sendable {
     /// The upstream's path, beginning and ending with `/`.
-    private let path: ByteBuffer
+    private let path: [UInt8]
+    /// The same without the last `/`: a path follows that begins with one.
+    private let base: [UInt8]
     /// The `Host` line with its CRLF.
-    private let host: ByteBuffer
+    private let host: [UInt8]
     /// The route adds `Via`.
     private let via: Bool
     /// Name of the injected field in lower case, where it is not `authorization`, which never passes anyway.
@@ -37,8 +39,9 @@ package final class UpstreamRequest: Sendable {
         passesCookies: Bool = false,
         appendsForwarded: Bool = false
     ) {
-        self.path = ByteBuffer(string: path)
-        self.host = ByteBuffer(string: "Host: \(host)\r\n")
+        self.path = Array(path.utf8)
+        self.base = self.path.dropLast()
+        self.host = Array("Host: \(host)\r\n".utf8)
         self.via = via
         let name = Array(injectedName.lowercased().utf8)
         self.asksForIdentity = asksForIdentity
@@ -70,23 +73,24 @@ package final class UpstreamRequest: Sendable {
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
         assert(framing != .untilClose, "a request has no body that ends with the connection")
-        let source = request.bytes
+        let source = request.bytes.readableBytesUInt8Span
+        let estimate = source.count + self.path.count + self.host.count + 128
         var head = buffer
-        head.clear(
-            minimumCapacity: source.readableBytes + self.path.readableBytes + self.host.readableBytes + spare + 128
-        )
-        head.write(ByteRange(0, request.methodName.upper + 1), of: source)
-        self.writeTarget(of: request, replacing: prefix, into: &head)
-        head.writeStaticString(" HTTP/1.1\r\n")
-        head.writeImmutableBuffer(self.host)
-        head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isReplaced($0, in: source) }
-        if self.appendsForwarded, let hop { head.writeForwarding(of: request, behind: hop) }
-        // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
-        if self.via { head.writeStaticString("Via: 1.1 martlet\r\n") }
-        if self.asksForIdentity { head.writeStaticString("Accept-Encoding: identity\r\n") }
-        if expects { head.writeStaticString("Expect: 100-continue\r\n") }
-        head.writeFraming(framing, isRequest: true, method: request.method)
-        if request.asksForWebSocket { head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+        head.clear(minimumCapacity: estimate + spare)
+        head.writeHead(estimate: estimate) { head in
+            head.write(ByteRange(0, request.methodName.upper + 1), of: source)
+            self.writeTarget(of: request.target, replacing: prefix, in: source, into: &head)
+            head.write(" HTTP/1.1\r\n")
+            head.write(self.host)
+            head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isReplaced($0, in: source) }
+            if self.appendsForwarded, let hop { head.writeForwarding(of: request, in: source, behind: hop) }
+            // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
+            if self.via { head.write("Via: 1.1 martlet\r\n") }
+            if self.asksForIdentity { head.write("Accept-Encoding: identity\r\n") }
+            if expects { head.write("Expect: 100-continue\r\n") }
+            head.writeFraming(framing, isRequest: true, method: request.method)
+            if request.asksForWebSocket { head.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+        }
         return head
     }
 
@@ -95,9 +99,9 @@ package final class UpstreamRequest: Sendable {
     package func lastChunk(_ trailers: Trailers?, allocator: ByteBufferAllocator) -> ByteBuffer {
         .lastChunk(trailers, allocator: allocator) { field, source in
             guard !self.isReplaced(field, in: source) else { return false }
-            let bytes = source.readableBytesUInt8Span
             return field.known != .underscored
-                || KnownField(hyphenated: field.name, in: bytes).passesAsTrailer && !self.isLookalike(field, in: bytes)
+                || KnownField(hyphenated: field.name, in: source).passesAsTrailer
+                    && !self.isLookalike(field, in: source)
         }
     }
 
@@ -116,50 +120,41 @@ package final class UpstreamRequest: Sendable {
         return read == self.injectedTwin ?? name
     }
 
-    private func writeTarget(of request: RequestHead, replacing prefix: Int, into head: inout ByteBuffer) {
-        let target = request.target
-        guard !target.isAsterisk else {
-            head.writeStaticString("*")
-            return
-        }
+    private func writeTarget(
+        of target: RequestTarget,
+        replacing prefix: Int,
+        in source: Span<UInt8>,
+        into head: inout HeadWriter
+    ) {
+        guard !target.isAsterisk else { return head.write("*") }
         // The empty path of an absolute target is `/` (RFC 9110 §4.2.3).
-        if prefix > 0 || target.path.isEmpty {
-            head.writeImmutableBuffer(self.path)
-        } else if let base = self.path.getSlice(at: self.path.readerIndex, length: self.path.readableBytes - 1) {
-            head.writeImmutableBuffer(base)
-        }
-        let rest = min(target.path.lower + prefix, target.path.upper)
-        head.write(ByteRange(rest, target.path.upper), of: request.bytes)
-        head.write(target.query, of: request.bytes)
+        head.write(prefix > 0 || target.path.isEmpty ? self.path : self.base)
+        head.write(ByteRange(min(target.path.lower + prefix, target.path.upper), target.path.upper), of: source)
+        head.write(target.query, of: source)
     }
 
     /// It does not pass this route, or another line is written in its place.
-    private func isReplaced(_ field: Field, in source: ByteBuffer) -> Bool {
+    private func isReplaced(_ field: Field, in source: Span<UInt8>) -> Bool {
         if field.known == .cookie, !self.passesCookies { return true }
-        if self.asksForIdentity, source.readableBytesUInt8Span.matches(field.name, "accept-encoding") { return true }
-        return self.isInjected(field, in: source)
-    }
-
-    private func isInjected(_ field: Field, in bytes: ByteBuffer) -> Bool {
+        if self.asksForIdentity, source.matches(field.name, "accept-encoding") { return true }
         guard let name = self.injectedName else { return false }
-        let bytes = bytes.readableBytesUInt8Span
-        if let twin = self.injectedTwin, bytes.matches(field.name, lowercase: twin) { return true }
-        return bytes.matches(field.name, lowercase: name)
+        if let twin = self.injectedTwin, source.matches(field.name, lowercase: twin) { return true }
+        return source.matches(field.name, lowercase: name)
     }
 }
 
-extension ByteBuffer {
+extension HeadWriter {
     /// Exactly one framing field, or none for no body. A request that could have a body says so with length 0.
     mutating func writeFraming(_ framing: BodyFraming, isRequest: Bool, method: HTTPMethod) {
         switch framing {
         case .length(let length):
-            self.writeStaticString("Content-Length: ")
-            self.writeDecimal(length)
+            self.write("Content-Length: ")
+            self.write(length)
             self.writeLineEnd()
         case .chunked:
-            self.writeStaticString("Transfer-Encoding: chunked\r\n")
+            self.write("Transfer-Encoding: chunked\r\n")
         case .none where isRequest && (method == .post || method == .put || method == .patch):
-            self.writeStaticString("Content-Length: 0\r\n")
+            self.write("Content-Length: 0\r\n")
         case .none, .untilClose: break
         }
     }

@@ -18,8 +18,8 @@ struct WebPageRule: Sendable {
 
     /// That a web page may have sent the request; `nil` where none can.
     func refusal(of request: RequestHead) -> GatewayError? {
-        if let refusal = Self.markedRefusal(of: request) { return refusal }
         let bytes = request.bytes.readableBytesUInt8Span
+        if let refusal = Self.markedRefusal(of: request, in: bytes) { return refusal }
         let host = request.hostName
         // HTTP/1.0 without a host: no browser has ever sent that.
         guard !host.isEmpty, !self.isOwn(host, in: bytes) else { return nil }
@@ -32,7 +32,10 @@ struct WebPageRule: Sendable {
 
     /// That a browser says so itself, whatever host the request names.
     static func markedRefusal(of request: RequestHead) -> GatewayError? {
-        let bytes = request.bytes.readableBytesUInt8Span
+        Self.markedRefusal(of: request, in: request.bytes.readableBytesUInt8Span)
+    }
+
+    private static func markedRefusal(of request: RequestHead, in bytes: Span<UInt8>) -> GatewayError? {
         for field in request.fields {
             switch field.known {
             case .origin: return self.fromPage("Origin")

@@ -107,23 +107,25 @@ extension Exchange {
         self.interimAnswers = 0
         self.hasPassedInterim = false
         self.hasSentContinue = false
-        self.record = RequestRecord(method: request.method.name, startedAt: .now)
+        var record = RequestRecord(method: request.method.name, startedAt: .now)
         let decision = self.loop.gateway.decide(request, from: &self.unverified)
         self.request = request
-        self.record?.caller = self.unverified.sender?.name
+        record.caller = self.unverified.sender?.name
         switch decision {
         case .answer(let error):
-            self.record?.route = error.forbiddenRoute
+            record.route = error.forbiddenRoute
+            self.record = record
             self.answer(error)
-        case .forward(let match): self.begin(match, hasPass: true)
-        case .wait(let match): self.begin(match, hasPass: false)
+        case .forward(let match): self.begin(match, record, hasPass: true)
+        case .wait(let match): self.begin(match, record, hasPass: false)
         }
     }
 
-    private func begin(_ match: RouteTable.Match, hasPass: Bool) {
+    private func begin(_ match: RouteTable.Match, _ record: consuming RequestRecord, hasPass: Bool) {
         self.match = match
-        self.record?.route = match.route.number
-        self.record?.account = match.route.plan.account
+        record.route = match.route.number
+        record.account = match.route.plan.account
+        self.record = record
         if self.request?.hasCookies == true, !match.route.plan.passesCookies {
             self.loop.dropped(.request, on: match.route)
         }
