@@ -12,6 +12,7 @@ import Testing
         let house = try await Household(grace: "60s", timeout: "1s")
         let stopped = try await house.gatewayAboutToRefresh("\(step)=stop@1")
         let other = try await house.gateway()
+        try await house.hasTrimmed()
         let asked = Task { try await stopped.status() }
         try await eventually("it to stand still") { stopped.program.standsStill }
 

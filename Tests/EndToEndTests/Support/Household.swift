@@ -36,6 +36,16 @@ struct Household {
     }
 }
 
+extension Household {
+    /// Waits until the store's log is empty. Who is stopped while it empties that, a second after a write, holds the lock
+    /// that all commits need.
+    func hasTrimmed() async throws {
+        try await eventually("the store's log to be empty") {
+            self.directory.bytes(of: "state/tokens.db-wal")?.isEmpty ?? true
+        }
+    }
+}
+
 extension Gateway {
     /// The status of one request; `nil` where the gateway has gone before it was answered.
     func status() async throws -> String? {
