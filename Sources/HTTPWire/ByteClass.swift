@@ -76,6 +76,33 @@ extension Span<UInt8> {
         (range.lower..<range.upper).map { self[$0] == .underscore ? 0x2D : self[$0].lowercased }
     }
 
+    /// Whether the bytes of `range` are UTF-8 (RFC 3629 §4) that holds neither spaces nor control characters of one or two
+    /// bytes.
+    func isVisibleUTF8(_ range: ByteRange) -> Bool {
+        var position = range.lower
+        while position < range.upper {
+            // Overlong forms and surrogates are told by the second byte.
+            let (count, second): (Int, ClosedRange<UInt8>) =
+                switch self[position] {
+                case 0x21...0x7E: (1, 0...0)
+                case 0xC2: (2, 0xA0...0xBF)
+                case 0xC3...0xDF: (2, 0x80...0xBF)
+                case 0xE0: (3, 0xA0...0xBF)
+                case 0xED: (3, 0x80...0x9F)
+                case 0xE1...0xEF: (3, 0x80...0xBF)
+                case 0xF0: (4, 0x90...0xBF)
+                case 0xF1...0xF3: (4, 0x80...0xBF)
+                case 0xF4: (4, 0x80...0x8F)
+                default: (0, 0...0)
+                }
+            guard count > 0, position + count <= range.upper else { return false }
+            if count > 1, !second.contains(self[position + 1]) { return false }
+            for offset in 2..<Swift.max(count, 2) where self[position + offset] & 0xC0 != 0x80 { return false }
+            position += count
+        }
+        return true
+    }
+
     /// Whether no byte of `range` is above 0x7F.
     func isASCII(_ range: ByteRange) -> Bool {
         for position in range.lower..<range.upper where self[position] >= 0x80 { return false }

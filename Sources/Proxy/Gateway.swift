@@ -41,10 +41,6 @@ package final class Gateway {
     /// - Parameter unverified: the connection that it came by.
     package func decide(_ request: RequestHead, from unverified: inout UnverifiedCaller) -> Decision {
         unverified.begins()
-        guard request.minorVersion == 1 || !unverified.isOnUnixSocket else {
-            // A Unix socket has no reset, and only that could tell such a caller of an answer that was cut.
-            return .answer(GatewayError(.versionUnsupported, "HTTP/1.0 over a Unix socket"))
-        }
         let match: RouteTable.Match
         do throws(GatewayError) {
             let caller = try self.callers.authenticate(request, &unverified)

@@ -46,7 +46,7 @@ enum RequestReading: Equatable, CustomStringConvertible {
                 && left.target == right.target && left.minorVersion == right.minorVersion
                 && left.fields == right.fields && left.body == right.body && left.host == right.host
                 && left.keepsAlive == right.keepsAlive && left.expectsContinue == right.expectsContinue
-                && left.passesTrailers == right.passesTrailers && leftRest == rightRest
+                && leftRest == rightRest
         case (.refused(let left), .refused(let right)): left == right
         case (.unfinished, .unfinished): true
         default: false

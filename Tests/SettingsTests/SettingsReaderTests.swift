@@ -150,7 +150,7 @@ import TokenModel
 
         #expect(settings.limits.head == 32_768)
         #expect(settings.limits.field == 16_384)
-        #expect(settings.limits.fields == 100)
+        #expect(settings.limits.fields == 200)
         #expect(settings.limits.target == 8_192)
         #expect(settings.limits.waiters == 10_000)
         #expect(settings.log.level == .info)

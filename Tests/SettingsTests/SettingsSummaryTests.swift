@@ -51,7 +51,7 @@ import Testing
                 state in /s
                 store sqlite at /s/tokens.db, sealed with the key in /s/sealing.key
                 replica of the host's name, lease 10s
-                limits head 32KiB, field 16KiB, fields 100, target 8KiB, waiters 10000
+                limits head 32KiB, field 16KiB, fields 200, target 8KiB, waiters 10000
                 connections 10000, idle for 1m, a head within 10s, a handshake within 10s, bodies at 1KiB a second or more, 64MiB of them kept
                 log info and above as json, and a line per request
                 a stop waits up to 30s for requests in flight

@@ -20,6 +20,15 @@ package struct BodyEncoder: Sendable {
             }
     }
 
+    /// Whether the reader can tell by the framing that the body has been cut, if the connection ends now.
+    package var showsCut: Bool {
+        switch self.framing {
+        case .length: self.left > 0
+        case .chunked: !self.isEnded
+        case .none, .untilClose: false
+        }
+    }
+
     /// What stands before and behind `count` bytes of content.
     package enum Frame: Equatable, Sendable {
         /// The bytes go as they are.

@@ -18,7 +18,7 @@ package struct HeadLimits: Equatable, Sendable {
     }
 
     /// What callers may send unless the configuration says otherwise.
-    package static let request = HeadLimits(head: 32 << 10, field: 16 << 10, fields: 100, target: 8 << 10)
+    package static let request = HeadLimits(head: 32 << 10, field: 16 << 10, fields: 200, target: 8 << 10)
 
     /// What is taken from an upstream.
     package static let response = HeadLimits(head: 64 << 10, field: 64 << 10, fields: 200, target: 0)

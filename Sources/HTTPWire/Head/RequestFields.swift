@@ -2,16 +2,15 @@
 struct RequestFields {
     private(set) var host = ByteRange.empty
     private(set) var expectsContinue = false
-    private(set) var passesTrailers = false
     private(set) var hasCookies = false
     private(set) var overridesMethod = false
     private(set) var hasUnderscores = false
 
     /// Marks as stripped what never goes upstream as it came: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
-    /// tells of the caller's address or of another target, and the announcement of trailers that don't go either.
+    /// tells of the caller's address or of another target.
     ///
-    /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled, malformed or not that of an absolute
-    ///   target, or where credentials are doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
+    /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled or malformed, or where credentials are
+    ///   doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
     init(
         _ fields: inout [Field],
         in bytes: Span<UInt8>,
@@ -43,13 +42,8 @@ struct RequestFields {
                     throw .bad("more than one Martlet field of a name")
                 }
                 try Self.requireASCII(value, in: bytes)
-            case .te:
-                var members = ListMembers(of: value)
-                while let member = members.next(in: bytes) {
-                    if bytes.matches(member, "trailers") { self.passesTrailers = true }
-                }
             case .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xForwarded, .xRealIP, .xOriginalURL,
-                .xRewriteURL, .trailer:
+                .xRewriteURL:
                 break
             case .cookie:
                 self.hasCookies = true
@@ -66,8 +60,8 @@ struct RequestFields {
         }
         guard hasHost || minorVersion == 0 else { throw .bad("no Host") }
         if let authority = target.authority {
+            // `Host` says nothing beside it (RFC 9112 §3.2.2).
             try HostField.check(authority, in: bytes)
-            guard !hasHost || bytes.equal(authority, self.host) else { throw .bad("Host is not the target's host") }
             self.host = authority
         }
     }

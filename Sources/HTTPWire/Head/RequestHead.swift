@@ -25,8 +25,6 @@ package struct RequestHead: Sendable {
     package let expectsContinue: Bool
     /// The caller would go over to WebSocket on this connection (RFC 6455 §4.1); any other upgrade is ignored.
     package let asksForWebSocket: Bool
-    /// `TE: trailers`: the caller knows of trailers, so its own may go on (RFC 9110 §6.5.1, §10.1.4).
-    package let passesTrailers: Bool
     /// There is a `Cookie`.
     package let hasCookies: Bool
     /// There is a field that some upstreams take for the request's method; see ``KnownField/isMethodOverride``.

@@ -100,11 +100,18 @@ package struct RequestHeadParser {
         let method = try HTTPMethod(methodName, in: bytes)
         let targetStart = position + 1
         position = targetStart
-        while position < lineEnd, bytes[position].isVisible, bytes[position] != 0x23 { position += 1 }
+        var isASCII = true
+        while position < lineEnd, bytes[position].isVisible || bytes[position] >= 0x80, bytes[position] != 0x23 {
+            if bytes[position] >= 0x80 { isASCII = false }
+            position += 1
+        }
         let target = ByteRange(targetStart, position)
         guard target.count <= limits.target else { throw WireError(.targetTooLong, "the target is too long") }
         guard !target.isEmpty, position < lineEnd, bytes[position] == .space else {
             throw .bad("the target is empty, holds a character that no target has, or is not followed by a version")
+        }
+        guard isASCII || bytes.isVisibleUTF8(target) else {
+            throw .bad("the target holds bytes above 0x7F that are not UTF-8")
         }
         return RequestLine(
             method: method,
@@ -138,7 +145,6 @@ package struct RequestHeadParser {
             expectsContinue: meaning.expectsContinue && line.minorVersion == 1,
             asksForWebSocket: connection.upgrade && line.method == .get && line.minorVersion == 1
                 && (body == .none || body == .length(0)) && WebSocketUpgrade.isOffered(by: fields, in: bytes),
-            passesTrailers: meaning.passesTrailers,
             hasCookies: meaning.hasCookies,
             overridesMethod: meaning.overridesMethod,
             hasUnderscores: meaning.hasUnderscores

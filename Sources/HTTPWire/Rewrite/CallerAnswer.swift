@@ -40,9 +40,9 @@ package enum CallerAnswer {
             } else {
                 head.writePassing(answer.fields, of: source) { $0.passesToCaller(passesCookies) }
             }
-            head.writeFraming(framing, isRequest: false, method: .other)
+            head.writeFraming(framing)
             if framing == .none, let length = answer.describedLength {
-                head.writeFraming(.length(length), isRequest: false, method: .other)
+                head.writeFraming(.length(length))
             }
             if close { head.write("Connection: close\r\n") }
             if keepAlive { head.write("Connection: keep-alive\r\n") }

@@ -88,7 +88,7 @@ package final class UpstreamRequest: Sendable {
             if self.via { head.write("Via: 1.1 martlet\r\n") }
             if self.asksForIdentity { head.write("Accept-Encoding: identity\r\n") }
             if expects { head.write("Expect: 100-continue\r\n") }
-            head.writeFraming(framing, isRequest: true, method: request.method)
+            head.writeFraming(framing)
             if request.asksForWebSocket { head.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         }
         return head
@@ -144,8 +144,8 @@ package final class UpstreamRequest: Sendable {
 }
 
 extension HeadWriter {
-    /// Exactly one framing field, or none for no body. A request that could have a body says so with length 0.
-    mutating func writeFraming(_ framing: BodyFraming, isRequest: Bool, method: HTTPMethod) {
+    /// Exactly one framing field, or none for no body.
+    mutating func writeFraming(_ framing: BodyFraming) {
         switch framing {
         case .length(let length):
             self.write("Content-Length: ")
@@ -153,8 +153,6 @@ extension HeadWriter {
             self.writeLineEnd()
         case .chunked:
             self.write("Transfer-Encoding: chunked\r\n")
-        case .none where isRequest && (method == .post || method == .put || method == .patch):
-            self.write("Content-Length: 0\r\n")
         case .none, .untilClose: break
         }
     }

@@ -144,9 +144,8 @@ final class CallerHandler: ChannelDuplexHandler {
             self.reader.receive(bytes)
             self.process()
         case .ending(var ending):
-            let isTooMuch = ending.takes(bytes.readableBytes)
+            ending.heard(at: self.loop.tick)
             self.state = .ending(ending)
-            if isTooMuch { self.closeNow() }
         case .tunnelling: self.exchange?.requestBytes(bytes)
         case .handshaking, .closed: break
         }

@@ -16,6 +16,9 @@ final class TurnedAwayHandler: ChannelInboundHandler {
     private static let answer = error.answer(to: .get, close: true, allocator: ByteBufferAllocator())
     private static let answerToHead = error.answer(to: .head, close: true, allocator: ByteBufferAllocator())
 
+    /// They are many where the gateway is full.
+    private static let time = Duration.seconds(2)
+
     private let loop: GatewayLoop
     private var context: ChannelHandlerContext?
     private var ending: CallerEnding
@@ -23,7 +26,7 @@ final class TurnedAwayHandler: ChannelInboundHandler {
 
     init(loop: GatewayLoop) {
         self.loop = loop
-        self.ending = CallerEnding(lingers: true, since: loop.tick)
+        self.ending = CallerEnding(lingers: true, for: Self.time, since: loop.tick)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -47,7 +50,7 @@ final class TurnedAwayHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
-        guard !self.ending.takes(bytes.readableBytes) else { return context.close(promise: nil) }
+        self.ending.heard(at: self.loop.tick)
         guard !self.isAnswered else { return }
         self.isAnswered = true
         self.loop.countTurnedAway(status: Self.error.status.code)
@@ -64,7 +67,7 @@ final class TurnedAwayHandler: ChannelInboundHandler {
 
     /// Called by the loop's sweep.
     func sweep() {
-        if self.ending.isOver(at: self.loop.tick, unread: CallerEnding.time) { self.close() }
+        if self.ending.isOver(at: self.loop.tick, unread: Self.time) { self.close() }
     }
 
     func close() {

@@ -41,8 +41,8 @@ extension Exchange {
             if let token = self.sentToken { self.loop.refusedAgain(token, slot: route.slot) }
             self.pass(answer, extra: "Martlet-Replayed: 1\r\n")
         case .passAndRefresh:
-            self.pass(answer)
             self.loop.refreshInBackground(slot: route.slot, refused: self.sentToken)
+            self.pass(answer)
         case .hold:
             self.heldAnswer = answer
             self.upstream?.holdAnswer()
@@ -92,7 +92,6 @@ extension Exchange {
     func pass(_ answer: ResponseHead, extra: StaticString = "") {
         guard let minorVersion = self.request?.minorVersion else { return }
         self.heldAnswer = nil
-        self.record?.status = answer.status
         // Nothing is sent again from here on.
         self.kept = KeptBody(limit: 0)
         var framing = answer.body
@@ -101,6 +100,8 @@ extension Exchange {
         } else if framing.isUntilClose {
             framing = .chunked
         }
+        guard !framing.isUntilClose || !self.unverified.isOnUnixSocket else { return self.refuseEndless() }
+        self.record?.status = answer.status
         self.closesAfterAnswer =
             self.request?.keepsAlive != true || !self.isRequestEnded || framing.isUntilClose || self.loop.isDraining
         self.answerEncoder = BodyEncoder(framing)
@@ -118,6 +119,18 @@ extension Exchange {
         self.needsCallerFlush = true
     }
 
+    /// A Unix socket has no reset, and only that could tell a caller of HTTP/1.0 of such a response that it has been cut.
+    private func refuseEndless() {
+        self.machine.abandoned()
+        self.releaseUpstream(reusable: false)
+        self.answer(
+            GatewayError(
+                .versionUnsupported,
+                "the response has no length: over a Unix socket it takes HTTP/1.1 to tell whether it is whole"
+            )
+        )
+    }
+
     func answerBytes(_ bytes: ByteBuffer) {
         self.lastProgress = self.loop.tick
         guard self.heldBody == nil else { return self.keepAnswer(bytes) }
@@ -130,7 +143,7 @@ extension Exchange {
             self.caller.write(bytes)
             self.caller.write(.lineEnd)
         case .refused:
-            return self.abort()
+            return self.cut()
         }
         self.needsCallerFlush = true
     }
@@ -164,7 +177,7 @@ extension Exchange {
             guard let route = self.match?.route else { return self.abort() }
             self.connect(route, fresh: true)
         case .answerReset: self.answer(wasAsked ? self.expectationError : self.resetError)
-        case .abortCaller: self.abort()
+        case .abortCaller: self.cut()
         case .ignore: break
         }
         self.flush()
@@ -179,7 +192,7 @@ extension Exchange {
         self.releaseUpstream(reusable: false)
         guard canAnswer else {
             self.note(error)
-            return self.abort()
+            return self.cut()
         }
         self.answer(error)
         self.flush()

@@ -87,6 +87,18 @@ extension Exchange {
         }
     }
 
+    /// Ends a response that can't be whole any more. What has come of it goes on; then the end tells of the cut where its
+    /// framing does, and a reset where nothing else could (RFC 9112 §8).
+    func cut() {
+        guard self.answerEncoder.showsCut else { return self.abort() }
+        let lingers = !self.isRequestEnded
+        self.machine.abandoned()
+        self.releaseUpstream(reusable: false)
+        self.forget()
+        self.flush()
+        self.caller.close(lingering: lingers)
+    }
+
     /// Ends both sides so that neither can take what it has for whole.
     func abort() {
         self.machine.abandoned()
@@ -120,6 +132,7 @@ extension Exchange {
         self.sentOrigin = nil
         self.refusedToken = nil
         self.kept = KeptBody(limit: 0)
+        self.answerEncoder = BodyEncoder(.none)
         self.requestTrailers = nil
         self.isRequestEnded = true
     }

@@ -188,7 +188,7 @@ extension Exchange {
 
     func requestEnded(_ trailers: Trailers?) {
         self.isRequestEnded = true
-        if self.request?.passesTrailers == true { self.requestTrailers = trailers }
+        self.requestTrailers = trailers
         switch self.machine.phase {
         case .sending:
             self.lastProgress = self.loop.tick

@@ -15,7 +15,7 @@ extension LimitSettings {
         let sizes = 256...(1 << 20)
         self.head = section.read(.head) { $0.size(in: sizes) } ?? 32 << 10
         self.field = section.read(.field) { $0.size(in: sizes) } ?? 16 << 10
-        self.fields = section.read(.fields) { $0.count(in: 1...10_000) } ?? 100
+        self.fields = section.read(.fields) { $0.count(in: 1...10_000) } ?? 200
         self.target = section.read(.target) { $0.size(in: sizes) } ?? 8 << 10
         let connections = section.read(.connections) { $0.count(in: 1...1_000_000) }
         self.connections = connections ?? 10_000

@@ -97,9 +97,9 @@ import Testing
         self.expect(Self.request(["X:" + String(repeating: " ", count: 16 << 10 - 1)]), .headTooLarge)
     }
 
-    @Test func `a head may have 100 fields and not one more`() {
-        self.expect(Self.request(Array(repeating: "X: y", count: 99)), nil)
-        self.expect(Self.request(Array(repeating: "X: y", count: 100)), .headTooLarge)
+    @Test func `a head may have 200 fields and not one more`() {
+        self.expect(Self.request(Array(repeating: "X: y", count: 199)), nil)
+        self.expect(Self.request(Array(repeating: "X: y", count: 200)), .headTooLarge)
     }
 
     @Test func `a head may have 32 KiB and not a byte more`() {

@@ -132,6 +132,14 @@ extension AcceptedRequest {
         ("/%252e%252e/", "/%252e%252e/", ""),
         ("/%C3%A9%e2%82%ac%F0%9F%90%A6", "/%C3%A9%e2%82%ac%F0%9F%90%A6", ""),
         ("/m%FCller/%E0propos", "/m%FCller/%E0propos", ""),
+        // UTF-8 as it is: é, €, 🐦, the first and the last of each length.
+        ("/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}", "/\u{C3}\u{A9}", "?\u{E2}\u{82}\u{AC}"),
+        ("/\u{F0}\u{9F}\u{90}\u{A6}/x", "/\u{F0}\u{9F}\u{90}\u{A6}/x", ""),
+        (
+            "/\u{C2}\u{A0}\u{DF}\u{BF}\u{E0}\u{A0}\u{80}\u{ED}\u{9F}\u{BF}\u{EE}\u{80}\u{80}",
+            "/\u{C2}\u{A0}\u{DF}\u{BF}\u{E0}\u{A0}\u{80}\u{ED}\u{9F}\u{BF}\u{EE}\u{80}\u{80}", ""
+        ),
+        ("/\u{F0}\u{90}\u{80}\u{80}\u{F4}\u{8F}\u{BF}\u{BF}", "/\u{F0}\u{90}\u{80}\u{80}\u{F4}\u{8F}\u{BF}\u{BF}", ""),
         ("/%20%3f%23", "/%20%3f%23", ""),
         ("/a:b@c!$&'()*+,=~\"<>^`{|}[]", "/a:b@c!$&'()*+,=~\"<>^`{|}[]", ""),
         ("http://a/b?c", "/b", "?c"),
@@ -152,6 +160,14 @@ extension AcceptedRequest {
         .host("[::1]", name: "[::1]"),
         .host("[::1]:80", name: "[::1]"),
         .host("[::ffff:1.2.3.4]:80", name: "[::ffff:1.2.3.4]"),
+        AcceptedRequest("another host in the target, which counts", "GET http://b/x HTTP/1.1", "Host: a") {
+            $0.path = "/x"
+            $0.host = "b"
+            $0.hostName = "b"
+        },
+        AcceptedRequest("another port in the target, which counts", "GET http://a:81/ HTTP/1.1", "Host: a:80") {
+            $0.host = "a:81"
+        },
         AcceptedRequest("an absolute target in other case", "GET http://B.example:80/x HTTP/1.1", "Host: b.EXAMPLE:80")
         {
             $0.path = "/x"
@@ -207,7 +223,7 @@ extension AcceptedRequest {
             "Proxy-Authorization: Basic x",
             "Proxy-Authenticate: Basic",
             "Accept: b"
-        ) { $0.passing = ["Accept: b"] },
+        ) { $0.passing = ["Trailer: X", "Accept: b"] },
         AcceptedRequest(
             "fields that Connection names",
             "GET / HTTP/1.1",

@@ -8,18 +8,30 @@ import Testing
         return tick
     }
 
-    @Test func `a caller is heard out for a mebibyte and no more`() {
-        var ending = CallerEnding(lingers: true, since: .start)
-        let first = ending.takes(1 << 20)
-        let second = ending.takes(1)
-        #expect([first, second] == [false, true])
-    }
-
-    @Test func `two seconds after the answer it is over`() {
+    @Test func `a caller that goes on sending is heard for 30 s`() {
         var ending = CallerEnding(lingers: true, since: .start)
         ending.answerIsOut(at: self.tick(.seconds(30)))
-        #expect(!ending.isOver(at: self.tick(.seconds(32)), unread: .seconds(60)))
-        #expect(ending.isOver(at: self.tick(.milliseconds(32_250)), unread: .seconds(60)))
+        for second in 31...60 {
+            ending.heard(at: self.tick(.seconds(second)))
+            #expect(!ending.isOver(at: self.tick(.seconds(second)), unread: .seconds(60)))
+        }
+        #expect(ending.isOver(at: self.tick(.milliseconds(60_250)), unread: .seconds(60)))
+    }
+
+    @Test func `one that sends nothing any more is heard for 5 s`() {
+        var ending = CallerEnding(lingers: true, since: .start)
+        ending.answerIsOut(at: self.tick(.seconds(1)))
+        ending.heard(at: self.tick(.seconds(4)))
+        #expect(!ending.isOver(at: self.tick(.seconds(9)), unread: .seconds(60)))
+        #expect(ending.isOver(at: self.tick(.milliseconds(9_250)), unread: .seconds(60)))
+    }
+
+    @Test func `less may be wanted`() {
+        var ending = CallerEnding(lingers: true, for: .seconds(2), since: .start)
+        ending.answerIsOut(at: .start)
+        ending.heard(at: self.tick(.seconds(2)))
+        #expect(!ending.isOver(at: self.tick(.seconds(2)), unread: .seconds(60)))
+        #expect(ending.isOver(at: self.tick(.milliseconds(2_250)), unread: .seconds(60)))
     }
 
     @Test func `an answer that is left unread may stay so for the time given`() {

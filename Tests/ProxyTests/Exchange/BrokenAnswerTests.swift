@@ -5,29 +5,61 @@ import Testing
 @Suite struct BrokenAnswerTests {
     @Test(
         arguments: [
-            "Content-Length: 10\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\na\r\nhello",
-            "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "Content-Length: 10\r\n\r\n",
-        ],
-        [true, false]
+            ("Content-Length: 10\r\n\r\nhello", "hello"),
+            ("Transfer-Encoding: chunked\r\n\r\na\r\nhello", "5\r\nhello\r\n"),
+            ("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "5\r\nhello\r\n"),
+            ("Content-Length: 10\r\n\r\n", ""),
+        ]
     )
-    func `an upstream that ends in the middle of its answer costs the caller its connection, by a reset`(
+    func `of a response that was cut all goes on that came, and then the end, by which its framing shows the cut`(
         rest: String,
-        resets: Bool
+        arrives: String
     ) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
+            // In one piece with the end, before anything has been passed on.
             try await upstream.send("HTTP/1.1 200 OK\r\n\(rest)")
+            upstream.close()
             #expect(try await caller.head().status == 200)
-            if resets { try await upstream.reset() } else { upstream.close() }
+            let (bytes, ending) = try await caller.rest()
+            #expect(String(buffer: bytes) == arrives)
+            #expect(ending == .clean)
+        }
+    }
+
+    @Test func `a reset of the upstream's keeps what had come before it, too`() async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await rig.begun()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            #expect(try await caller.head().status == 200)
+            try await upstream.reset()
+            let (bytes, ending) = try await caller.rest()
+            #expect(String(buffer: bytes) == "hello")
+            #expect(ending == .clean)
+        }
+    }
+
+    @Test func `where only the end could tell that a response is whole, one that was cut ends by a reset`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("GET /acme/ HTTP/1.0\r\nHost: a\r\n\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            #expect(try await caller.head().status == 200)
+            upstream.close()
             #expect(try await caller.rest().ending == .reset)
         }
     }
 
-    @Test func `a malformed chunk costs both connections`() async throws {
+    @Test func `a malformed chunk costs both connections, and nothing before it`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nxyz\r\n")
-            #expect(try await caller.rest().ending == .reset)
+            #expect(try await caller.head().status == 200)
+            let (bytes, ending) = try await caller.rest()
+            #expect(String(buffer: bytes) == "5\r\nhello\r\n")
+            #expect(ending == .clean)
             _ = try await upstream.rest()
         }
     }

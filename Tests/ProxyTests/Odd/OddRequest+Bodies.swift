@@ -35,12 +35,17 @@ extension OddRequest {
             arrives: chunked,
             everyByte
         ),
-        sent(
+        OddRequest(
             "chunks with extensions and trailers",
-            "Transfer-Encoding: CHUNKED\r\nTrailer: X",
-            "0005;a=b;c=\"d\"\r\nhello\r\nA;e\r\n0123456789\r\n0;f\r\nX: y\r\nZ: \r\n\r\n",
-            arrives: chunked,
-            "hello0123456789"
+            "POST /acme/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\nTrailer: X\r\n\r\n"
+                + "0005;a=b;c=\"d\"\r\nhello\r\nA;e\r\n0123456789\r\n0;f\r\nX: y\r\nZ: \r\n\r\n",
+            arrives: PassedRequest(
+                "POST /v2/x",
+                "Trailer: X",
+                framing: chunked,
+                body: "hello0123456789",
+                trailers: ["X: y", "Z: "]
+            )
         ),
         sent(
             "chunks of one byte",

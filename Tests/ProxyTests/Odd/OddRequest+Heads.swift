@@ -3,8 +3,8 @@ extension OddRequest {
     static let methods: [OddRequest] = [
         .method("!#$%&'*+-.^_`|~09azAZ"), .method("PROPFIND"), .method("x"), .method("get-x"), .method("GETT"),
         .method("M-SEARCH"), .method("QUERY"), .method("TRACK"), .method(String(repeating: "M", count: 40)),
-        .method("HEAD"), .method("OPTIONS"), .method("DELETE"), .method("POST", framing: "Content-Length: 0"),
-        .method("PATCH", framing: "Content-Length: 0"),
+        .method("HEAD"), .method("OPTIONS"), .method("DELETE"), .method("POST"),
+        .method("PATCH"),
     ]
 
     static let targets: [OddRequest] = [

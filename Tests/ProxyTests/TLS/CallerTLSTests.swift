@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["HTTP/1.0", "HTTP/1.1"])
-    func `an answer that was cut does not end as a whole one does`(version: String) async throws {
+    @Test(arguments: [("HTTP/1.0", Peer.Ending.reset), ("HTTP/1.1", .clean)])
+    func `a response that was cut does not end as a whole one does`(version: String, ending: Peer.Ending) async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.secureCaller(.caller())
             try await caller.send("GET /acme/ \(version)\r\nHost: a\r\n\r\n")
@@ -70,7 +70,10 @@ import Testing
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
             _ = try await caller.head()
             try await upstream.reset()
-            #expect(try await caller.rest().ending == .reset)
+            let rest = try await caller.rest()
+            #expect(rest.ending == ending)
+            // No last chunk: that tells of the cut.
+            #expect(ending == .reset || String(buffer: rest.bytes) == "5\r\nhello\r\n")
         }
     }
 

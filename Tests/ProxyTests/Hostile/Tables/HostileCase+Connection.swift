@@ -48,7 +48,7 @@ extension HostileCase {
                 "HTTP2-Settings: AAMAAABk", "Proxy-Authorization: Basic canary", "Proxy-Authenticate: Basic",
                 "Trailer: X", "Connection: keep-alive", "Accept: b",
             ],
-            PassedRequest("GET /v2/x", "Accept: b")
+            PassedRequest("GET /v2/x", "Trailer: X", "Accept: b")
         ),
         get(
             .hopByHop,

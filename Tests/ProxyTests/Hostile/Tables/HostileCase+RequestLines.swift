@@ -56,8 +56,8 @@ extension HostileCase {
     private static let sizes: [HostileCase] = [
         .raw(
             .sizes,
-            "101 fields",
-            "GET /acme/x HTTP/1.1\r\nHost: a\r\n" + many(100) + "\r\n",
+            "201 fields",
+            "GET /acme/x HTTP/1.1\r\nHost: a\r\n" + many(200) + "\r\n",
             .headTooLarge
         ),
         .raw(.sizes, "10,000 short fields", "GET /acme/x HTTP/1.1\r\nHost: a\r\n" + many(10_000, "a:"), .headTooLarge),
@@ -101,11 +101,11 @@ extension HostileCase {
         .raw(.sizes, "a method without end", long(40_000), .targetTooLong),
         .passing(
             .sizes,
-            "100 fields",
-            "GET /acme/x HTTP/1.1\r\n" + many(99) + "Host: a\r\n\r\n",
+            "200 fields",
+            "GET /acme/x HTTP/1.1\r\n" + many(199) + "Host: a\r\n\r\n",
             {
                 var passed = PassedRequest("GET /v2/x")
-                passed.fields = Array(repeating: "X: canary", count: 99)
+                passed.fields = Array(repeating: "X: canary", count: 199)
                 return passed
             }()
         ),
