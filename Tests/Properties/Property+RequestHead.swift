@@ -117,7 +117,14 @@ extension RequestHead {
         let line = Array(self.bytes.readableBytesView.prefix { $0 != 0x0D })
         let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
         try require(parts.count == 3 && parts[1].count <= limits.target, "a request line of \(parts.count) parts")
-        try require(parts[1].allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }, "an odd byte in the target")
+        try require(parts[1].allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x23 }, "an odd byte in the target")
+        // Swift's own reader of UTF-8 tells what ours does, and puts U+FFFD where it is none.
+        let target = String(decoding: parts[1], as: UTF8.self)
+        try require(Array(target.utf8) == Array(parts[1]), "a target that is not UTF-8")
+        try require(
+            target.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control },
+            "a control character in the target"
+        )
         try require(parts[2].elementsEqual("HTTP/1.\(self.minorVersion)".utf8), "another version")
         try require(
             !["TRACE", "CONNECT", "PRI"].contains(Array(parts[0]).text),
@@ -155,8 +162,8 @@ extension RequestHead {
 
 extension NamedValue {
     private static let staying: Set<String> = [
-        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
-        "upgrade", "http2-settings", "proxy-authorization", "proxy-authenticate", "authorization", "expect",
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "upgrade",
+        "http2-settings", "proxy-authorization", "proxy-authenticate", "authorization", "expect",
         "forwarded", "x-real-ip", "x-original-url", "x-rewrite-url",
     ]
     private static let decisive: Set<String> = [

@@ -50,7 +50,7 @@ private func wire(
 }
 
 private let stripped: Set<String> = [
-    "connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "http2-settings", "proxy-authorization",
+    "connection", "keep-alive", "proxy-connection", "te", "upgrade", "http2-settings", "proxy-authorization",
     "proxy-authenticate", "forwarded", "x-real-ip", "expect", "x-original-url", "x-rewrite-url",
 ]
 
