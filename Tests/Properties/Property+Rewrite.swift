@@ -47,8 +47,7 @@ extension Property {
                     )
                 else { throw Violation("what leaves is not taken: \(String(buffer: head))") }
                 try require(rest.isEmpty, "something behind the head")
-                let isPost = [.post, .put, .patch].contains(request.method)
-                try require(read.body == (framing == .none && isPost ? .length(0) : framing), "framed otherwise")
+                try require(read.body == framing, "framed otherwise")
                 try require(read.method == request.method && read.minorVersion == 1, "another method or version")
                 let fields = read.named
                 let injected = fields.filter { $0.isCalled(name.lowercased()) }

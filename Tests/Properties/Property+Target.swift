@@ -21,7 +21,8 @@ extension Property {
             try require(query.isEmpty || query[0] == 0x3F, "a query without ?")
             try require(!path.contains(0x3F), "? in a path")
             try require(authority == nil ? path.first == 0x2F : path.isEmpty || path[0] == 0x2F, "a path without /")
-            try require(authority.map { $0.lowercased == [0x61] } ?? true, "another authority than Host")
+            let host = request.bytes.bytes(request.host.lower, request.host.upper)
+            try require(authority.map { $0 == host } ?? true, "another host than the target's")
             try Self.checkPath(path)
             try Self.checkRewriting(of: request, path, query)
         }

@@ -64,6 +64,7 @@ func expectOneRequest(leaving request: RequestHead, _ body: OutgoingBody, inject
         // llhttp knows the registered methods only.
         wire.replaceSubrange(0..<summary.methodName.utf8.count, with: bytes("PURGE"))
     }
+    let target = maskTarget(of: &wire)
     var comment: Comment { "from \(text(wire).debugDescription)" }
     let read = try RequestOracle.read(wire + head(["GET /next HTTP/1.1", "Host: next"]))
     try #require(read.count == 2, comment)
@@ -71,8 +72,10 @@ func expectOneRequest(leaving request: RequestHead, _ body: OutgoingBody, inject
 
     let first = read[0]
     let method = request.method == .other ? "PURGE" : summary.methodName
-    let target = summary.isAsterisk ? "*" : "/v2\(summary.path.isEmpty ? "/" : summary.path)\(summary.query)"
-    #expect(first.start == "\(method) \(target) HTTP/1.1", comment)
+    let written = summary.isAsterisk ? "*" : "/v2\(summary.path.isEmpty ? "/" : summary.path)\(summary.query)"
+    #expect(target == written, comment)
+    let masked = text(bytes(written).map { $0 < 0x80 ? $0 : 0x78 })
+    #expect(first.start == "\(method) \(masked) HTTP/1.1", comment)
     #expect(first.isWhole && text(first.body) == body.content.joined(), comment)
     #expect(first.values(of: "Host") == ["api.example:444"], comment)
     #expect(first.values(of: name) == ["t0ken"], comment)
@@ -82,7 +85,7 @@ func expectOneRequest(leaving request: RequestHead, _ body: OutgoingBody, inject
     let codings = first.values(of: "Transfer-Encoding")
     switch body.framing {
     case .none:
-        #expect(lengths == ([.post, .put, .patch].contains(request.method) ? ["0"] : []) && codings == [], comment)
+        #expect(lengths == [] && codings == [], comment)
     case .length(let length): #expect(lengths == [String(length)] && codings == [], comment)
     case .chunked, .untilClose: #expect(lengths == [] && codings == ["chunked"], comment)
     }

@@ -14,6 +14,16 @@ func trimmed(_ field: String) -> String {
     return text.hasSuffix(":") ? text + " " : text
 }
 
+/// Puts `x` for each byte above 0x7F in the target, which llhttp does not take.
+///
+/// - Returns: the target as it was.
+func maskTarget(of wire: inout [UInt8]) -> String {
+    let start = (wire.firstIndex(of: 0x20) ?? 0) + 1
+    let target = Array(wire[start...].prefix { $0 != 0x20 })
+    wire.replaceSubrange(start..<start + target.count, with: target.map { $0 < 0x80 ? $0 : 0x78 })
+    return text(target)
+}
+
 private let methodsOfOracle: Set<String> = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "PURGE", "PROPFIND", "QUERY", "LOCK",
 ]
@@ -54,6 +64,7 @@ func expectSameReading(
     wire += head.body == .chunked ? bytes("5\r\nhello\r\n0\r\n\r\n") : content
     if summary.keepsAlive { wire += HTTPWireTests.head(["GET /next HTTP/1.1", "Host: next"]) }
 
+    _ = maskTarget(of: &wire)
     let messages = try RequestOracle.read(wire)
     let target = text(wire.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)[1])
     let first = ReadMessage(

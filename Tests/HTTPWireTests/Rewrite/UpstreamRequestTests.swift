@@ -140,7 +140,8 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
                 "Expect: 100-continue",
             ],
             becomes: [
-                "POST /v2/ HTTP/1.1", "Host: api.example", "A: b", "Trailer: X", "X-Three: 3", "Transfer-Encoding: chunked",
+                "POST /v2/ HTTP/1.1", "Host: api.example", "A: b", "Trailer: X", "X-Three: 3",
+                "Transfer-Encoding: chunked",
             ]
         ) { $0.framing = .chunked },
         RewriteCase(

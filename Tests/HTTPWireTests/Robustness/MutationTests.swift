@@ -50,7 +50,7 @@ import Testing
     private func judge(_ head: RequestHead, _ comment: Comment) throws {
         let summary = RequestSummary(head, rest: ByteBuffer())
         let target = summary.path + summary.query
-        try #require(target.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, comment)
+        try #require(bytes(target).allSatisfy { $0 > 0x20 && $0 != 0x7F }, comment)
         try #require(summary.isAsterisk || summary.authority != nil || summary.path.hasPrefix("/"), comment)
         try #require(summary.host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x40 && $0 != 0x2C }, comment)
         try #require(

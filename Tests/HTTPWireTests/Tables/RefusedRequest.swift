@@ -183,7 +183,6 @@ extension RefusedRequest {
             .head("userinfo in the target", .badRequest, "GET http://u@a/ HTTP/1.1", "Host: a"),
             .head("userinfo in target and Host", .badRequest, "GET http://u@a/ HTTP/1.1", "Host: u@a"),
             .head("userinfo with a password", .badRequest, "GET http://u:p@a/ HTTP/1.1", "Host: a"),
-            .head("a longer host in the target", .badRequest, "GET http://a.b/ HTTP/1.1", "Host: a"),
         ]
 
     private static let plainHosts = [
@@ -208,7 +207,7 @@ extension RefusedRequest {
         "http//a/", "ftp://a/",
         "ws://a/", "javascript:x", "/a b", "/a\tb", "/a\u{01}b", "/a\0b", "/a\u{7F}b", "/a\u{80}b", "/\u{FF}", "/#",
         "/a#b", "/?x#y", "#",
-        "/?a\u{C3}\u{A9}", "*?x", "**", "/a HTTP/1.1 x",
+        "/?a\u{C3}", "*?x", "**", "/a HTTP/1.1 x",
     ]
 
     static let paths: [RefusedRequest] = plainPaths.map { RefusedRequest.target($0) }

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `where only the end could tell that a response is whole, one that was cut ends by a reset`() async throws {
+    @Test func `where only the end tells that a response is whole, a reset tells that one was cut`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.0\r\nHost: a\r\n\r\n")

@@ -1,5 +1,6 @@
 import NIOCore
 import Proxy
+import Telemetry
 import Testing
 
 @Suite struct EarlyAnswerTests {
@@ -23,28 +24,25 @@ import Testing
         }
     }
 
-    @Test func `a caller that sends on past a mebibyte is cut off`() async throws {
+    @Test func `a caller that sends on, however much, gets its response`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n")
-            #expect(try await caller.answer().head.status == 404)
             let piece = ByteBuffer(repeating: 0x61, count: 1 << 16)
-            await #expect(throws: (any Error).self) {
-                for _ in 1...1_000 { try await caller.send(piece) }
-            }
+            for _ in 1...320 { try await caller.send(piece) }
+            #expect(try await caller.answer().head.status == 404)
+            #expect(try await caller.ending() == .clean)
         }
     }
 
-    @Test func `a caller that neither sends nor leaves is cut off after two seconds`() async throws {
+    @Test func `a caller that neither sends nor leaves is cut off after five seconds`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
             #expect(try await caller.answer().head.status == 404)
             #expect(try await caller.ending() == .clean)
-            // The end above is the gateway's side; when all of it has gone, bytes are answered by a reset.
-            try await eventually("the connection's end") {
-                (try? await caller.send("x")) == nil
-            }
+            // The end above is the gateway's side; its own hearing ends later.
+            try await eventually("the connection's end") { await rig.server.traffic().downstreamConnections == 0 }
         }
     }
 

@@ -43,8 +43,9 @@ import TokenModel
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
             let (bytes, ending) = try await caller.rest()
+            // Five bytes of ten.
             #expect(String(buffer: bytes) == "hello")
-            #expect(ending == .reset)
+            #expect(ending == .clean)
             _ = try await upstream.ending()
         }
     }

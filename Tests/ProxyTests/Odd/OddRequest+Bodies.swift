@@ -84,12 +84,11 @@ extension OddRequest {
             "hello",
             isDripped: true
         ),
-        sent(
+        OddRequest(
             "chunks, byte by byte",
-            chunked,
-            "5;a\r\nhello\r\n6\r\n world\r\n0\r\nX: y\r\n\r\n",
-            arrives: chunked,
-            "hello world",
+            "POST /acme/x HTTP/1.1\r\nHost: a\r\n\(chunked)\r\n\r\n"
+                + "5;a\r\nhello\r\n6\r\n world\r\n0\r\nX: y\r\n\r\n",
+            arrives: PassedRequest("POST /v2/x", framing: chunked, body: "hello world", trailers: ["X: y"]),
             isDripped: true
         ),
     ]

@@ -87,7 +87,7 @@ import TokenModel
         ),
         Refused(
             "many fields",
-            "GET /acme/ HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: canary\r\n", count: 101))\r\n",
+            "GET /acme/ HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: canary\r\n", count: 201))\r\n",
             .headTooLarge,
             431
         ),

@@ -108,7 +108,8 @@ package struct AdminSurroundings: Sendable {
             let others = error.faults.count > 1 ? " (and \(error.faults.count - 1) more; see martlet check)" : ""
             throw CommandFailure(
                 .badConfiguration,
-                "\(fault)\(others); with --admin and --admin-token-file the configuration is not needed"
+                "\(fault)\(others); no gateway was asked: with --admin http://HOST:PORT and --admin-token-file FILE, which "
+                    + "is admin.token in state_dir, none of the configuration is needed"
             )
         }
     }

@@ -80,21 +80,19 @@ extension HostileCase {
         .line(.targetForms, "OPTIONS a:80 HTTP/1.1"),
     ]
 
-    private static let targetBytes: [HostileCase] = oddBytes.flatMap { byte -> [HostileCase] in
-        [
-            .line(.targetBytes, "GET /acme/a\(byte)b HTTP/1.1"), .line(.targetBytes, "GET /acme/?a\(byte)b HTTP/1.1"),
-            .line(.targetBytes, "GET /acme/\(byte) HTTP/1.1"), .line(.targetBytes, "GET \(byte) HTTP/1.1"),
+    private static let targetBytes: [HostileCase] =
+        (oddBytes.map { "a\($0)b" } + oddBytes + notUTF8).flatMap { bytes -> [HostileCase] in
+            [.line(.targetBytes, "GET /acme/\(bytes) HTTP/1.1"), .line(.targetBytes, "GET /acme/?\(bytes)a HTTP/1.1")]
+        } + oddBytes.map { .line(.targetBytes, "GET \($0) HTTP/1.1") } + [
+            passedTarget(.targetBytes, "/acme/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}", "/v2/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}")
         ]
-    } + notUTF8.flatMap { bytes -> [HostileCase] in
-        [.line(.targetBytes, "GET /acme/\(bytes) HTTP/1.1"), .line(.targetBytes, "GET /acme/?\(bytes)a HTTP/1.1")]
-    } + [passedTarget(.targetBytes, "/acme/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}", "/v2/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}")]
 
     /// Cut short, overlong, surrogates, above the last, and control characters of two bytes.
     private static let notUTF8: [String] = [
-        "\u{C3}", "\u{E2}\u{82}", "\u{F0}\u{9F}\u{90}", "\u{A9}", "\u{C3}a", "\u{E2}\u{82}a", "\u{C0}\u{AF}", "\u{C1}\u{BF}",
-        "\u{E0}\u{80}\u{AF}", "\u{E0}\u{9F}\u{BF}", "\u{F0}\u{80}\u{80}\u{AF}", "\u{F0}\u{8F}\u{BF}\u{BF}",
-        "\u{ED}\u{A0}\u{80}", "\u{ED}\u{BF}\u{BF}", "\u{F4}\u{90}\u{80}\u{80}", "\u{F5}\u{80}\u{80}\u{80}",
-        "\u{C2}\u{80}", "\u{C2}\u{85}", "\u{C2}\u{9F}",
+        "\u{C3}", "\u{E2}\u{82}", "\u{F0}\u{9F}\u{90}", "\u{A9}", "\u{C3}a", "\u{E2}\u{82}a", "\u{C0}\u{AF}",
+        "\u{C1}\u{BF}", "\u{E0}\u{80}\u{AF}", "\u{E0}\u{9F}\u{BF}", "\u{F0}\u{80}\u{80}\u{AF}",
+        "\u{F0}\u{8F}\u{BF}\u{BF}", "\u{ED}\u{A0}\u{80}", "\u{ED}\u{BF}\u{BF}", "\u{F4}\u{90}\u{80}\u{80}",
+        "\u{F5}\u{80}\u{80}\u{80}", "\u{C2}\u{80}", "\u{C2}\u{85}", "\u{C2}\u{9F}",
     ]
 
     private static let oddBytes: [String] = (0...0xFF).compactMap { (byte: UInt8) -> String? in
