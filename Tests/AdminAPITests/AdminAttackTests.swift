@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import AsyncHTTPClient
 internal import Audit
 internal import NIOHTTP1
 internal import TestKit
@@ -21,7 +22,7 @@ internal import Testing
                 let operators = AdminCaller(base: admin.caller.base, token: AdminFixture.adminToken)
                 let outcome = await Result {
                     for _ in 0..<20 {
-                        let answer = try await operators.send(.GET, "/v1/accounts")
+                        let answer = try await Self.send(from: operators)
                         #expect(answer.status == 200)
                     }
                 }
@@ -53,6 +54,16 @@ internal import Testing
             #expect(admin.logs.lines.count { $0.contains("is somebody trying them out?") } == 1)
             let records = try await admin.audit.log.lastNumber()
             #expect(records <= 1)
+        }
+    }
+
+    /// Sends once more where the connection was lost: with fewer places than attackers one whose head is still on its way may
+    /// be pushed out, and the next is let in.
+    private static func send(from operators: AdminCaller) async throws -> AdminCaller.Answer {
+        do {
+            return try await operators.send(.GET, "/v1/accounts")
+        } catch let error as HTTPClientError where error == .remoteConnectionClosed {
+            return try await operators.send(.GET, "/v1/accounts")
         }
     }
 
