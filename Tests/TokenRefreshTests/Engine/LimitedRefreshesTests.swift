@@ -36,6 +36,7 @@ import TokenStorage
             // Then they are refreshed at first use, and as often as any
             let answer = await replica.ask().value
             #expect(answer.generation == Generation(1))
+            try await replica.hasLanded()
             for _ in 0..<4 { #expect(await replica.engine.refreshNow(alice)?.lastError == nil) }
             #expect(await replica.engine.refreshNow(alice)?.lastError == "refresh_limit")
         }
