@@ -207,6 +207,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.pass(for: alice)
+            try await replica.hasLanded()
             self.house.store.become(.away)
             self.house.clock.advance(by: .seconds(3_600) - .nanoseconds(1))
             let last = await replica.ask().value
