@@ -202,10 +202,10 @@ import TokenModel
     }
 
     @Test func `bytes in either direction keep it, and silence ends it`() async throws {
-        try await withRig(.route { $0.timeouts.idle = .seconds(2) }) { rig in
+        try await withRig(.route { $0.timeouts.idle = .seconds(4) }) { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             for (from, to) in [(caller, upstream), (upstream, caller)] {
-                for _ in 1...6 {
+                for _ in 1...10 {
                     try await from.send("a")
                     _ = try await to.bytes(1)
                     try await Task.sleep(for: .milliseconds(500))
