@@ -2,10 +2,6 @@ import HTTPWire
 import NIOCore
 import NIOSSL
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
 /// A connection to an upstream: takes answers off its bytes and hands them to the exchange that uses it.
 ///
 /// Reads stop while the caller can't take more, and while an answer is held back.
@@ -387,16 +383,7 @@ extension UpstreamHandler {
 
     /// The upstream has ended the connection, or has said something unasked: bytes or an end wait to be read. Costs a
     /// system call.
-    var isStale: Bool {
-        guard let context = self.context else { return true }
-        let operations = context.channel.pipeline.syncOperations
-        let isQuiet = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
-            var byte: UInt8 = 0
-            let count = unsafe recv(socket, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT))
-            return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
-        }
-        return isQuiet != true
-    }
+    var isStale: Bool { self.context?.channel.isQuiet != true }
 
     /// It is connected, and counts from now on.
     func join(_ pool: UpstreamPool, by dial: UpstreamDial) {
