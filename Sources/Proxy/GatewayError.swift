@@ -3,7 +3,7 @@ package import TokenModel
 
 /// Why a request gets an answer of the gateway's own. Equal when the codes are equal.
 package struct GatewayError: Error, Sendable {
-    /// Names of the contract with callers; ``GatewayError/answer(to:close:keepAlive:allocator:)`` gives each its status.
+    /// Names of the contract with callers; ``GatewayError/reply(to:close:keepAlive:)`` gives each its status.
     package enum Code: String, Sendable, CaseIterable {
         case badRequest = "bad_request"
         case targetTooLong = "target_too_long"

@@ -33,20 +33,19 @@ extension Property {
     }
 
     private static func checkEncoding(of content: [UInt8], trailers: Trailers?) throws {
-        let allocator = ByteBufferAllocator()
         for size in [max(1, content.count), 1 + content.count / 3, 7] {
             var encoder = BodyEncoder(.chunked)
             var wire: [UInt8] = []
             for start in stride(from: 0, to: content.count, by: size) {
                 let piece = content[start..<min(content.count, start + size)]
-                guard case .chunk(let before) = encoder.frame(piece.count, allocator: allocator) else {
+                guard case .chunk(let before) = encoder.frame(piece.count) else {
                     throw Violation("a chunk without a frame")
                 }
                 wire += Array(before.readableBytesView) + piece + [0x0D, 0x0A]
             }
             guard case .lastChunk = encoder.end() else { throw Violation("no last chunk") }
             let last = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "X-Key")
-                .lastChunk(trailers, allocator: allocator)
+                .lastChunk(trailers)
             wire += Array(last.readableBytesView)
             // What follows a body is not part of it.
             let reading = try BodyReading([(wire + Array("GET ".utf8))[...]])

@@ -99,7 +99,7 @@ extension Property {
         guard let answer = Self.answer(input, to: method, limits: .response) else { return }
         // To HTTP/1.1 a body that goes on until the close is chunked.
         let framing = answer.body == .untilClose ? BodyFraming.chunked : answer.body
-        let targets = AnswerTargets(
+        let targets = ResponseTargets(
             scheme: "https",
             authority: "api.example",
             upstreamPath: "/v2/",
@@ -109,7 +109,7 @@ extension Property {
         for targets in [targets, nil] {
             // A tunnel has no HTTP behind it that a connection could end with.
             let close = !answer.switchesToWebSocket
-            let head = CallerAnswer.head(of: answer, framing: framing, close: close, targets: targets)
+            let head = CallerResponse.head(of: answer, framing: framing, close: close, targets: targets)
             guard let read = Self.answer(Array(head.readableBytesView), to: method, limits: Self.roomy) else {
                 throw Violation("what goes back is not taken: \(String(buffer: head))")
             }

@@ -43,7 +43,7 @@ package struct BodyEncoder: Sendable {
     ///
     /// Once refused, nothing more goes and the end is ``End/short``: what was left out can't be mended.
     /// - Parameter count: 0 is no content; it is ``Frame/plain`` and never a chunk, which would be the last.
-    package mutating func frame(_ count: Int, allocator: ByteBufferAllocator) -> Frame {
+    package mutating func frame(_ count: Int) -> Frame {
         guard count != 0 else { return .plain }
         guard !self.isEnded, !self.hasRefused, count > 0, count <= self.left else {
             self.hasRefused = true
@@ -53,7 +53,8 @@ package struct BodyEncoder: Sendable {
             self.left -= count
             return .plain
         }
-        var before = allocator.buffer(capacity: 18)
+        var before = ByteBuffer()
+        before.reserveCapacity(18)
         before.writeHexadecimal(count)
         before.writeLineEnd()
         return .chunk(before: before)

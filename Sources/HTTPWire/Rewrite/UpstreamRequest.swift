@@ -96,8 +96,8 @@ package final class UpstreamRequest: Sendable {
 
     /// The end of a chunked body with the trailers that may go upstream: none that frames, routes or authenticates, none
     /// that is written here, and none that an upstream may take for such a one.
-    package func lastChunk(_ trailers: Trailers?, allocator: ByteBufferAllocator) -> ByteBuffer {
-        .lastChunk(trailers, allocator: allocator) { field, source in
+    package func lastChunk(_ trailers: Trailers?) -> ByteBuffer {
+        .lastChunk(trailers) { field, source in
             guard !self.isReplaced(field, in: source) else { return false }
             return field.known != .underscored
                 || KnownField(hyphenated: field.name, in: source).passesAsTrailer

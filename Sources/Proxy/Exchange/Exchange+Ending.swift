@@ -3,52 +3,31 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// How an exchange ends: by an answer of its own, by the last byte, or by force.
+/// The ends of an exchange: by the last byte, by a local reply, by time or by force.
 extension Exchange {
-    /// Called by the sweep: ends what has not moved for too long.
-    func sweep() {
-        self.sweepWaitingBody()
-        guard !self.bodyIsOverdue() else { return self.fail(with: self.slowBodyError) }
-        guard let limit = self.timeLimit, self.loop.tick.duration(since: self.lastProgress) > limit + Tick.period else {
-            return
+    /// Both streams are over: the next request may begin, or the connection ends.
+    ///
+    /// - Parameter isReusable: the upstream connection is clean for another request.
+    func finish(isReusable: Bool) {
+        if self.isTunnel {
+            // Both connections end behind what each was sent.
+            if let idle = self.match?.route.plan.timeouts.idle { self.upstream?.closeWhenWritten(within: idle) }
+            self.upstream = nil
+        } else {
+            self.releaseUpstream(reusable: isReusable)
         }
-        self.fail(with: self.timeoutError)
+        self.endDownstream()
     }
 
-    /// How long the machine may stay in its phase without anything moving.
-    private var timeLimit: Duration? {
-        guard let timeouts = self.match?.route.plan.timeouts else { return nil }
-        return switch self.machine.phase {
-        case .parked, .judging: self.loop.passTimeout
-        case .collecting: timeouts.idle
-        // A dial has this limit itself, and knows better what failed.
-        // Those whom one pass released come all at once: they wait for their turn as for an answer.
-        case .connecting: self.isReleased ? timeouts.response : timeouts.connect
-        case .sending: self.isRequestEnded ? timeouts.response : timeouts.idle
-        case .examining, .answering, .tunnelling: timeouts.idle
-        // Its wait ends by itself.
-        case .expecting, .idle, .poisoned: nil
-        }
+    private func endDownstream() {
+        let isWhole = self.request.isWhole
+        self.record?.isWhole = true
+        self.forget()
+        self.downstream.finished(isWhole: isWhole)
     }
 
-    private var timeoutError: GatewayError {
-        switch self.machine.phase {
-        case .parked, .judging:
-            GatewayError(.refreshFailed, "no token came in time")
-        case .connecting:
-            GatewayError(.overloaded, "no upstream connection became free in time")
-        case .collecting:
-            GatewayError(.bodyTimeout, "the request's body stopped coming")
-        case .sending where !self.isRequestEnded && self.upstream?.isWritable == true:
-            GatewayError(.bodyTimeout, "the request's body stopped coming")
-        case .sending where !self.isRequestEnded:
-            GatewayError(.upstreamTimeout, "the upstream stopped taking the request's body")
-        case .sending, .expecting, .examining, .answering, .tunnelling, .idle, .poisoned:
-            GatewayError(.upstreamTimeout, "the upstream did not answer in time")
-        }
-    }
-
-    func answer(_ error: GatewayError) {
+    /// A response of the gateway's own.
+    func reply(_ error: GatewayError) {
         var error = error
         if let plan = self.match?.route.plan {
             error.route = plan.name
@@ -56,96 +35,167 @@ extension Exchange {
         }
         self.record?.status = error.status.code
         self.note(error)
-        // What is no valid request leaves no doubt-free place for the next one to begin.
-        let isMalformed = error.code == .badRequest
-        let close =
-            isMalformed || !self.isRequestEnded || self.request?.keepsAlive != true || self.loop.isDraining
-        let answer = error.answer(
-            to: self.request?.method ?? .other,
-            close: close,
-            keepAlive: !close && self.request?.minorVersion == 0,
-            allocator: self.caller.allocator
-        )
-        self.record?.bytesOut += answer.bodyLength
-        self.caller.write(answer.bytes(with: self.loop.dateLine))
-        self.needsCallerFlush = true
-        self.finish(close: close)
+        self.record?.bytesOut += self.downstream.localReply(error, isWhole: self.request.isWhole)
+        self.needsDownstreamFlush = true
+        self.endDownstream()
         // It goes at once: a caller that has ended its side is gone before the tick is over, and nothing waits for more.
         self.flush()
     }
 
-    /// The answer is whole; the next request may begin, or the connection ends.
-    func finish(close: Bool) {
-        let lingers = !self.isRequestEnded
-        self.record?.isWhole = true
-        self.forget()
-        if close {
-            self.flush()
-            self.caller.close(lingering: lingers)
-        } else {
-            self.caller.finished()
+    /// Ends what the upstream or the caller has broken, or let take too long: the caller is told where that can be done.
+    func fail(with error: GatewayError) {
+        self.releaseUpstream(reusable: false)
+        switch self.response.phase {
+        case .none, .inspecting, .held:
+            self.reply(error)
+        case .passing:
+            self.note(error)
+            self.cut()
+        case .ended:
+            self.request.stop()
+            self.finish(isReusable: false)
         }
     }
 
     /// Ends a response that can't be whole any more. What has come of it goes on; then the end tells of the cut where its
     /// framing does, and a reset where nothing else could (RFC 9112 §8).
     func cut() {
-        guard self.answerEncoder.showsCut else { return self.abort() }
-        let lingers = !self.isRequestEnded
-        self.machine.abandoned()
+        guard self.downstream.showsCut else { return self.abort() }
+        let isWhole = self.request.isWhole
         self.releaseUpstream(reusable: false)
         self.forget()
-        self.flush()
-        self.caller.close(lingering: lingers)
+        self.downstream.cut(isWhole: isWhole)
     }
 
     /// Ends both sides so that neither can take what it has for whole.
     func abort() {
-        self.machine.abandoned()
         self.releaseUpstream(reusable: false)
         self.forget()
-        self.caller.abort()
+        self.downstream.reset()
     }
 
     func releaseUpstream(reusable: Bool) {
         guard let upstream = self.upstream else { return }
-        let reusable = reusable && self.request?.mayMisleadItsAnswer != true
-        if reusable, self.needsUpstreamFlush {
-            // An answer in one read with the word that the body is wanted: that is written, and has not gone yet.
-            self.needsUpstreamFlush = false
-            upstream.flush(on: self.loop)
-            guard self.upstream === upstream else { return }
+        let isReusable = reusable && upstream.hasSentAll && self.head?.mayMisleadItsAnswer != true
+        if isReusable, self.needsUpstreamFlush {
+            // A response in one read with the word that the body is wanted: that is written, and has not gone yet.
+            self.flushUpstream()
+            guard self.upstream == upstream else { return }
         }
         self.upstream = nil
-        if reusable { upstream.release() } else { upstream.close() }
+        if isReusable { upstream.release() } else { upstream.cancel() }
     }
 
+    /// Nothing of the request stays, but its number.
     func forget() {
-        self.count()
+        if let record = self.record.take() { self.loop.meter.ended(record, at: .now) }
         if self.wait != nil { self.loop.stopsWaiting(self) }
-        self.request = nil
+        self.request.reset()
+        self.response.reset()
+        self.attempt.reset()
+        self.head = nil
         self.match = nil
-        self.heldAnswer = nil
+        self.heldHead = nil
         self.heldBody = nil
-        self.isWeighing = false
         self.sentToken = nil
         self.sentOrigin = nil
-        self.refusedToken = nil
-        self.kept = KeptBody(limit: 0)
-        self.answerEncoder = BodyEncoder(.none)
-        self.requestTrailers = nil
-        self.isRequestEnded = true
+        self.rejectedToken = nil
+    }
+}
+
+// MARK: - Time
+
+extension Exchange {
+    /// How long a body is held for the upstream's word.
+    private static let patience = Duration.seconds(1)
+
+    /// Called by the sweep: ends what has not moved for too long.
+    func sweep() {
+        let now = self.loop.tick
+        if self.attempt.phase == .asked, now.duration(since: self.askedSince) >= Self.patience {
+            if let route = self.match?.route { self.loop.pools[route.pool].refusedExpectation() }
+            self.continued()
+            self.flush()
+        }
+        guard !self.isBodyTooSlow() else {
+            return self.fail(
+                with: GatewayError(
+                    .bodyTimeout,
+                    reason: "the request's body came too slowly; see limits.body_rate"
+                )
+            )
+        }
+        guard let limit = self.timeLimit, now.duration(since: self.lastProgress) > limit + Tick.period else { return }
+        self.fail(with: self.timeoutError)
     }
 
+    /// How long the exchange may stay as it is without anything moving.
+    private var timeLimit: Duration? {
+        guard let timeouts = self.match?.route.plan.timeouts else { return nil }
+        guard self.response.phase == .none || self.response.phase == .held else { return timeouts.idle }
+        return switch self.attempt.phase {
+        case .waiting: self.loop.passTimeout
+        // A dial has this limit itself, and knows better what failed.
+        // Requests that one credential released come all at once: they wait for their turn as for a response.
+        case .connecting: self.isReleased ? timeouts.response : timeouts.connect
+        case .sent: self.request.isWhole ? timeouts.response : timeouts.idle
+        // A body that must be whole is waited for.
+        case .idle: timeouts.idle
+        // Its wait ends by itself.
+        case .asked, .settled, .poisoned: nil
+        }
+    }
+
+    private var timeoutError: GatewayError {
+        let isBodyAwaited = !self.request.isWhole && self.response.phase == .none
+        switch self.attempt.phase {
+        case .waiting:
+            return GatewayError(.refreshFailed, "no token came in time")
+        case .connecting:
+            return GatewayError(.overloaded, "no upstream connection became free in time")
+        case .idle,
+            .sent where isBodyAwaited && self.wantsBody:
+            return GatewayError(.bodyTimeout, "the request's body stopped coming")
+        case .sent where isBodyAwaited:
+            return GatewayError(.upstreamTimeout, "the upstream stopped taking the request's body")
+        case .sent, .asked, .settled, .poisoned:
+            return GatewayError(.upstreamTimeout, "the upstream did not answer in time")
+        }
+    }
+
+    /// The body is waited for, and comes too slowly. Once a response is on its way the two sides may be talking, and only
+    /// silence counts.
+    private func isBodyTooSlow() -> Bool {
+        guard !self.request.isWhole, self.response.phase == .none, self.wantsBody else { return false }
+        guard self.attempt.phase == .sent || self.request.awaitsWhole else { return false }
+        self.pace.waited()
+        return self.pace.isTooSlow(self.record?.bytesIn ?? 0, by: self.loop.callerTimeouts)
+    }
+
+    /// A head has begun, and does not come to its end.
+    func headIsOverdue() {
+        self.request.fail()
+        self.record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now)
+        self.reply(
+            GatewayError(.bodyTimeout, reason: "the request's head did not come in time; see limits.header_timeout")
+        )
+    }
+}
+
+// MARK: - Flushing
+
+extension Exchange {
     /// Hands what was written to the kernel when the loop has gone through all that is there to be read now.
     ///
     /// Whoever is written to wakes up, answers, and goes to sleep again; to wake it costs more than to write. Writes that
     /// follow each other closely find it awake. What fills a connection goes at once, so that reads need not stop for it, and
     /// so does what is large, since it costs more to copy than its reader to wake.
     func flushSoon() {
-        guard self.needsUpstreamFlush || self.needsCallerFlush else { return }
-        guard self.caller.isWritable, self.upstream?.isWritable != false else { return self.flush() }
-        guard !self.caller.hasMuchToFlush, self.upstream?.hasMuchToFlush != true else { return self.flush() }
+        guard self.needsUpstreamFlush || self.needsDownstreamFlush else { return }
+        let upstream = self.upstream
+        guard self.downstream.isWritable, upstream?.isWritable != false, !self.downstream.hasMuchToFlush,
+            upstream?.hasMuchToFlush != true
+        else { return self.flush() }
         guard !self.isFlushDue else { return }
         self.isFlushDue = true
         self.loop.flushSoon(self)
@@ -153,13 +203,54 @@ extension Exchange {
 
     /// Hands what was written to the kernel.
     func flush() {
-        if self.needsUpstreamFlush {
-            self.needsUpstreamFlush = false
-            self.upstream?.flush(on: self.loop)
+        self.flushUpstream()
+        if self.needsDownstreamFlush {
+            self.needsDownstreamFlush = false
+            self.downstream.flush()
         }
-        if self.needsCallerFlush {
-            self.needsCallerFlush = false
-            self.caller.flush()
+    }
+
+    func flushUpstream() {
+        guard self.needsUpstreamFlush else { return }
+        self.needsUpstreamFlush = false
+        self.upstream?.flush(on: self.loop)
+    }
+}
+
+// MARK: - What is counted
+
+extension Exchange {
+    /// A response was judged.
+    func note(_ judgement: Attempt.Judgement) {
+        switch judgement {
+        case .hold: self.record?.replay = .held
+        case .passAndRefresh: self.record?.replay = .impossible
+        case .passMarkedReplayed: self.record?.replay = .refused
+        case .pass where self.record?.replay.hasBeenSent == true: self.record?.replay = .answered
+        case .pass, .sendAgain, .fail: break
+        }
+    }
+
+    /// Why the caller gets a local reply, or no whole response of the upstream's.
+    func note(_ error: GatewayError) {
+        self.record?.error = error.code.rawValue
+        self.record?.reason = error.message
+        if error.fault == .upstream { self.record?.origin = self.match?.route.plan.upstream.origin }
+    }
+}
+
+extension HTTPMethod {
+    /// As logs show it.
+    var name: StaticString {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .post: "POST"
+        case .put: "PUT"
+        case .delete: "DELETE"
+        case .options: "OPTIONS"
+        case .patch: "PATCH"
+        case .other: "other"
         }
     }
 }

@@ -15,7 +15,7 @@ package final class Route: Sendable {
     package let pool: Int
     let rewrite: UpstreamRequest
     /// Where targets that the upstream's answers name come back to.
-    let targets: AnswerTargets
+    let targets: ResponseTargets
     /// Of the route's name, in this table and those before it.
     let cookieNotice: CookieNotice
 
@@ -46,7 +46,7 @@ package final class Route: Sendable {
             passesCookies: plan.passesCookies,
             appendsForwarded: plan.appendsForwarded
         )
-        self.targets = AnswerTargets(
+        self.targets = ResponseTargets(
             scheme: upstream.tls == nil ? "http" : "https",
             authority: upstream.authority,
             upstreamPath: upstream.path,

@@ -19,7 +19,7 @@ package struct RoutePlan: Sendable {
     /// Bodies up to this many bytes are kept, so that they can be sent again after a dead token.
     package var replayBodyLimit: Int
     /// Answers that say that the token is dead, besides the 401 that does.
-    package var retryOn: [DeadTokenSign]
+    package var retryOn: [TokenRejectionSign]
     package var timeouts: Timeouts
     /// Upstream connections per event loop.
     package var maxConnections: Int
@@ -88,7 +88,7 @@ package struct RoutePlan: Sendable {
         strip: Bool = true,
         injection: Injection = Injection(),
         replayBodyLimit: Int = 64 << 10,
-        retryOn: [DeadTokenSign] = [],
+        retryOn: [TokenRejectionSign] = [],
         timeouts: Timeouts = Timeouts(),
         maxConnections: Int = 1_024,
         via: Bool = true,

@@ -53,7 +53,7 @@ extension GatewayLoop {
             throw Admission.Refused()
         }
         channel.closeFuture.whenComplete { _ in places.leave() }
-        try channel.pipeline.syncOperations.addHandler(TurnedAwayHandler(loop: self))
+        try channel.pipeline.syncOperations.addHandler(OverloadResponder(loop: self))
     }
 
     /// Counts it as a request, and has it in the access log: nowhere else would anyone see it.
@@ -61,7 +61,7 @@ extension GatewayLoop {
         var record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now)
         record.status = status
         record.error = GatewayError.Code.overloaded.rawValue
-        record.reason = TurnedAwayHandler.error.message
+        record.reason = OverloadResponder.error.message
         record.isWhole = status != 0
         self.meter.ended(record, at: .now)
     }

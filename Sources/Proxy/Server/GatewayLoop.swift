@@ -31,10 +31,10 @@ final class GatewayLoop {
     var answerHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
     private let readShare = ReadShare()
-    private var callers: [CallerHandler] = []
+    private var callers: [HTTP1Downstream] = []
     /// Connections there was no place for, until they are gone.
-    var turnedAway: [TurnedAwayHandler] = []
-    private var waiting = WaitingRoom<(exchange: Exchange, serial: UInt64)>()
+    var turnedAway: [OverloadResponder] = []
+    private var waiting = WaitingRoom<(exchange: Exchange, requestID: UInt64)>()
     /// Exchanges with something to flush at this tick's end.
     private var unflushed: [Exchange] = []
     private var sweeping: RepeatedTask?
@@ -199,14 +199,14 @@ extension GatewayLoop {
         }
         let key = WaitKey(slot: slot, refused: refused)
         exchange.wait = key
-        if self.waiting.enter((exchange, exchange.serial), key) { self.ask(key) }
+        if self.waiting.enter((exchange, exchange.requestID), key) { self.ask(key) }
     }
 
     /// A request is over that still waits for a pass: its place is another's.
     func stopsWaiting(_ exchange: Exchange) {
         guard let key = exchange.wait.take() else { return }
         self.limits.waiters.leave()
-        self.waiting.left(key) { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
+        self.waiting.left(key) { $0.exchange.requestID == $0.requestID && $0.exchange.wait == key }
     }
 
     /// A request carries the token that is in the slot now.
@@ -246,13 +246,13 @@ extension GatewayLoop {
 
     private func answered(_ key: WaitKey, _ result: Result<Pass, PassError>) {
         // Before anyone is answered: whoever leaves then has no place to give back any more.
-        let waiters = self.waiting.empty(key).filter { $0.exchange.serial == $0.serial && $0.exchange.wait == key }
+        let waiters = self.waiting.empty(key).filter { $0.exchange.requestID == $0.requestID && $0.exchange.wait == key }
         for (exchange, _) in waiters { exchange.wait = nil }
         self.limits.waiters.leave(waiters.count)
         let result = result.flatMap { pass in
             self.gateway.refusal(of: pass).map { .failure($0) } ?? .success(pass)
         }
-        for (exchange, serial) in waiters where exchange.serial == serial {
+        for (exchange, requestID) in waiters where exchange.requestID == requestID {
             exchange.isReleased = true
             switch result {
             case .success(let pass): exchange.passArrived(pass)
@@ -295,13 +295,13 @@ extension GatewayLoop {
 // MARK: - Callers
 
 extension GatewayLoop {
-    func opened(_ caller: CallerHandler) {
+    func opened(_ caller: HTTP1Downstream) {
         caller.index = self.callers.count
         self.callers.append(caller)
         self.readShare.divide(among: self.callers.count)
     }
 
-    func closed(_ caller: CallerHandler) {
+    func closed(_ caller: HTTP1Downstream) {
         let last = self.callers.removeLast()
         if last !== caller {
             self.callers[caller.index] = last

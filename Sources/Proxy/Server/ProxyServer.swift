@@ -133,7 +133,7 @@ package final class ProxyServer: Sendable {
                         throw ChannelError.inappropriateOperationForState
                     }
                     try loop.value.admit(channel, speaksTLS: false) {
-                        let handler = CallerHandler(loop: loop.value, isOnUnixSocket: true, peer: peer)
+                        let handler = HTTP1Downstream(loop: loop.value, isOnUnixSocket: true, peer: peer)
                         try channel.pipeline.syncOperations.addHandler(handler)
                     }
                 }
@@ -163,7 +163,7 @@ package final class ProxyServer: Sendable {
                             try pipeline.addHandler(tls.handler())
                         }
                         try pipeline.addHandler(
-                            CallerHandler(loop: loop.value, isOnUnixSocket: false, isEncrypted: tls != nil)
+                            HTTP1Downstream(loop: loop.value, isOnUnixSocket: false, isEncrypted: tls != nil)
                         )
                     }
                 }

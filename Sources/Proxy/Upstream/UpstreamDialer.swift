@@ -112,7 +112,7 @@ package struct UpstreamDialer: Sendable {
                         try pipeline.addHandler(tls.handler(for: origin.host))
                         try pipeline.addHandler(HandshakeWatch(on: channel.eventLoop))
                     }
-                    try pipeline.addHandler(UpstreamHandler())
+                    try pipeline.addHandler(HTTP1Upstream())
                 }
             }
     }

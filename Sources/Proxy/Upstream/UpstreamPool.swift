@@ -7,7 +7,7 @@ final class UpstreamPool {
     private let dialer: UpstreamDialer
     unowned let loop: GatewayLoop
     private let state: LoopState
-    private var idle: [UpstreamHandler] = []
+    private var idle: [HTTP1Upstream] = []
     /// Connections that have joined and are not gone, and those being dialled.
     private(set) var count = 0
     /// Each caller's connection has one request at most, so that the limit on those is also one on this; those who left
@@ -27,10 +27,10 @@ final class UpstreamPool {
     /// A request's place in the queue.
     struct Place {
         let exchange: Exchange
-        let serial: UInt64
+        let requestID: UInt64
 
         /// It was given up, or its time was over.
-        var isLeft: Bool { !self.exchange.isConnecting(self.serial) }
+        var isLeft: Bool { !self.exchange.isConnecting(self.requestID) }
     }
 
     /// - Parameter memory: that of all pools with this host and port.
@@ -82,14 +82,14 @@ final class UpstreamPool {
                 upstream.close()
                 continue
             }
-            if !exchange.connected(upstream) { self.released(upstream) }
+            if !exchange.connected(.http1(upstream)) { self.released(upstream) }
             return
         }
         guard self.count < self.origin.maxConnections else {
-            self.waiting.append(Place(exchange: exchange, serial: exchange.serial))
+            self.waiting.append(Place(exchange: exchange, requestID: exchange.requestID))
             return
         }
-        self.dial(for: Place(exchange: exchange, serial: exchange.serial))
+        self.dial(for: Place(exchange: exchange, requestID: exchange.requestID))
     }
 
     /// The end of an idle connection comes as an event, and mostly has come before a request does: the selector reports
@@ -97,7 +97,7 @@ final class UpstreamPool {
     /// is a matter of microseconds, unless the loop has stood still while the upstream's own idle time ran out, and a
     /// request that can be sent again mends it. So looking, which costs a system call, is for requests that can't, and for
     /// connections that have been idle for a tick of the sweep: in a pool under load nothing is looked at twice.
-    private func mustLook(at upstream: UpstreamHandler, for exchange: Exchange) -> Bool {
+    private func mustLook(at upstream: HTTP1Upstream, for exchange: Exchange) -> Bool {
         upstream.idleSince != self.tick || !exchange.canSurelyBeRepeated
     }
 
@@ -120,7 +120,7 @@ final class UpstreamPool {
                 let (pool, dial) = bound.value
                 pool.dials.removeAll { $0 === dial }
                 switch result.flatMap({ channel in
-                    Result { try channel.pipeline.syncOperations.handler(type: UpstreamHandler.self) }
+                    Result { try channel.pipeline.syncOperations.handler(type: HTTP1Upstream.self) }
                 }) {
                 case .success(let upstream) where upstream.isOpen: pool.dialled(upstream, by: dial)
                 case .success: pool.dialFailed(ChannelError.eof, dial)
@@ -129,7 +129,7 @@ final class UpstreamPool {
             }
     }
 
-    private func dialled(_ upstream: UpstreamHandler, by dial: UpstreamDial) {
+    private func dialled(_ upstream: HTTP1Upstream, by dial: UpstreamDial) {
         let place = dial.place
         guard dial.edition == self.edition else {
             upstream.close()
@@ -138,7 +138,7 @@ final class UpstreamPool {
             return place.isLeft ? self.serveWaiting() : self.dial(for: place)
         }
         upstream.join(self, by: dial)
-        if !place.isLeft, place.exchange.connected(upstream) {
+        if !place.isLeft, place.exchange.connected(.http1(upstream)) {
             place.exchange.flush()
         } else {
             upstream.release()
@@ -156,13 +156,13 @@ final class UpstreamPool {
     }
 
     /// A connection is free: the longest waiting exchange gets it, or it becomes idle.
-    func released(_ upstream: UpstreamHandler) {
+    func released(_ upstream: HTTP1Upstream) {
         if upstream.edition != self.edition { return upstream.close() }
         // Its end, or something unasked, may stand right behind the answer that was just read.
         if self.waiting.contains(where: { !$0.isLeft }), upstream.isStale { return upstream.close() }
         while let place = self.waiting.popFirst() {
             guard !place.isLeft else { continue }
-            let isTaken = place.exchange.connected(upstream)
+            let isTaken = place.exchange.connected(.http1(upstream))
             place.exchange.flush()
             if isTaken { return }
         }
@@ -171,7 +171,7 @@ final class UpstreamPool {
     }
 
     /// Called by each connection that has joined, once, when it is gone.
-    func closed(_ upstream: UpstreamHandler) {
+    func closed(_ upstream: HTTP1Upstream) {
         self.count -= 1
         self.idle.removeAll { $0 === upstream }
         self.serveWaiting()
@@ -212,7 +212,7 @@ final class UpstreamPool {
     }
 
     /// Of the connections that are idle, the one that has been so for the longest.
-    var idlest: UpstreamHandler? { self.idle.first }
+    var idlest: HTTP1Upstream? { self.idle.first }
 
     func closeIdle() {
         for upstream in self.idle { upstream.close() }

@@ -140,7 +140,7 @@ extension RoutePlan {
             strip: route.strip,
             injection: Injection(header: route.injection.header, prefix: route.injection.prefix),
             replayBodyLimit: route.replayBodyLimit,
-            retryOn: route.retryOn.map { DeadTokenSign(status: $0.status, body: $0.json) },
+            retryOn: route.retryOn.map { TokenRejectionSign(status: $0.status, body: $0.json) },
             timeouts: Timeouts(
                 connect: route.timeouts.connect,
                 response: route.timeouts.response,

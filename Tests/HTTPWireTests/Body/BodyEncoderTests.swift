@@ -3,11 +3,10 @@ import NIOCore
 import Testing
 
 @Suite struct BodyEncoderTests {
-    private let allocator = ByteBufferAllocator()
 
     @Test func `without a body not a byte goes`() {
         var encoder = BodyEncoder(.none)
-        let frame = encoder.frame(1, allocator: self.allocator)
+        let frame = encoder.frame(1)
         let end = encoder.end()
         #expect(frame == .refused)
         #expect(end == .short)
@@ -29,7 +28,7 @@ import Testing
     func `up to its length a body goes as it is`(counts: [Int], end expected: BodyEncoder.End) {
         var encoder = BodyEncoder(.length(3))
         for count in counts {
-            let frame = encoder.frame(count, allocator: self.allocator)
+            let frame = encoder.frame(count)
             #expect(frame == .plain)
         }
         let end = encoder.end()
@@ -40,11 +39,11 @@ import Testing
     func `not a byte goes beyond the length, and then nothing more`(counts: [Int]) {
         var encoder = BodyEncoder(.length(3))
         for count in counts.dropLast() {
-            let frame = encoder.frame(count, allocator: self.allocator)
+            let frame = encoder.frame(count)
             #expect(frame == .plain)
         }
-        let beyond = encoder.frame(counts[counts.count - 1], allocator: self.allocator)
-        let next = encoder.frame(1, allocator: self.allocator)
+        let beyond = encoder.frame(counts[counts.count - 1])
+        let next = encoder.frame(1)
         let end = encoder.end()
         #expect(beyond == .refused)
         #expect(next == .refused)
@@ -60,7 +59,7 @@ import Testing
     )
     func `a chunk says its size in hexadecimal`(count: Int, size: String) {
         var encoder = BodyEncoder(.chunked)
-        let frame = encoder.frame(count, allocator: self.allocator)
+        let frame = encoder.frame(count)
         let end = encoder.end()
         #expect(frame == .chunk(before: ByteBuffer(string: size + "\r\n")))
         #expect(end == .lastChunk)
@@ -68,15 +67,15 @@ import Testing
 
     @Test func `no content is no chunk, for that would be the last`() {
         var encoder = BodyEncoder(.chunked)
-        let empty = encoder.frame(0, allocator: self.allocator)
-        let next = encoder.frame(5, allocator: self.allocator)
+        let empty = encoder.frame(0)
+        let next = encoder.frame(5)
         #expect(empty == .plain)
         #expect(next == .chunk(before: ByteBuffer(string: "5\r\n")))
     }
 
     @Test func `a body until close goes as it is`() {
         var encoder = BodyEncoder(.untilClose)
-        let frame = encoder.frame(1 << 40, allocator: self.allocator)
+        let frame = encoder.frame(1 << 40)
         let end = encoder.end()
         #expect(frame == .plain)
         #expect(end == .close)
@@ -87,7 +86,7 @@ import Testing
         var encoder = BodyEncoder(framing)
         #expect(!encoder.isEnded)
         _ = encoder.end()
-        let frame = encoder.frame(1, allocator: self.allocator)
+        let frame = encoder.frame(1)
         let again = encoder.end()
         #expect(frame == .refused)
         #expect(again == .silent)

@@ -85,7 +85,7 @@ import Testing
         let parsed = try parser.next(&buffer, answering: .get)
         let answer = try #require(parsed)
         #expect(answer.switchesToWebSocket == switches)
-        let passed = text(CallerAnswer.head(of: answer, framing: .none, close: false))
+        let passed = text(CallerResponse.head(of: answer, framing: .none, close: false))
         #expect(passed.contains("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n") == switches)
         #expect(!passed.contains("Content-Length"))
     }

@@ -23,7 +23,6 @@ private func wire(
     injecting line: String,
     _ body: OutgoingBody
 ) -> [UInt8] {
-    let allocator = ByteBufferAllocator()
     var wire = upstream.head(
         for: request,
         replacing: 0,
@@ -33,7 +32,7 @@ private func wire(
     wire.writeString(line + "\r\n\r\n")
     var encoder = BodyEncoder(body.framing)
     for piece in body.content {
-        switch encoder.frame(piece.utf8.count, allocator: allocator) {
+        switch encoder.frame(piece.utf8.count) {
         case .plain: wire.writeString(piece)
         case .chunk(let before):
             wire.writeImmutableBuffer(before)
@@ -43,7 +42,7 @@ private func wire(
     }
     switch encoder.end() {
     case .silent: break
-    case .lastChunk: wire.writeImmutableBuffer(upstream.lastChunk(nil, allocator: allocator))
+    case .lastChunk: wire.writeImmutableBuffer(upstream.lastChunk(nil))
     case .close, .short: Issue.record("no end that a request may have")
     }
     return Array(wire.readableBytesView)

@@ -77,7 +77,7 @@ import Testing
 
     @Test func `of answers`() throws {
         let documented = try self.documented("answer")
-        let targets = AnswerTargets(
+        let targets = ResponseTargets(
             scheme: "https",
             authority: "api.example",
             upstreamPath: "/v2/",
@@ -89,7 +89,7 @@ import Testing
                 let line = self.line(known)
                 let parsed = try parseAnswer([head(["HTTP/1.1 200 OK", line])[...]])
                 let answer = try #require(parsed).0
-                let written = CallerAnswer.head(of: answer, framing: answer.body, close: false, targets: targets)
+                let written = CallerResponse.head(of: answer, framing: answer.body, close: false, targets: targets)
                 return !text(written).contains("\r\n\(line)\r\n")
             }.map(\.name.description)
         )

@@ -96,7 +96,7 @@ import Testing
     @Test func `a caller that leaves before its answer is nobody's failure, and the gateway goes on`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
-            caller.close()
+            try await caller.reset()
             _ = try await upstream.ending()
             try await rig.settle()
         }

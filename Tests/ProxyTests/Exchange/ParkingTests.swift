@@ -64,9 +64,8 @@ import TokenModel
             let question = try await rig.passes.questions.next("question")
             let staying = try await rig.caller()
             try await staying.send("GET /acme/here HTTP/1.1\r\nHost: a\r\n\r\n")
-            // The gateway has seen it leave when it has closed its side too.
-            try await leaving.finish()
-            _ = try await leaving.rest()
+            try await leaving.reset()
+            try await rig.settle()
             rig.install(.sample())
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()

@@ -92,7 +92,7 @@ import TokenModel
             #expect(rig.server.keptBytes == 10_000)
             switch end {
             case "answered": try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
-            case "gone": caller.close()
+            case "gone": try await caller.reset()
             default: upstream.close()
             }
             try await eventually("the memory to be given back") { rig.server.keptBytes == 0 }

@@ -105,7 +105,7 @@ import TokenModel
 
     @Test func `an answer that must be read whole is not, and the caller is told`() async throws {
         let setup = Rig.Setup.route {
-            $0.retryOn = [DeadTokenSign(status: 200, body: .object(["error": .text("expired")]))]
+            $0.retryOn = [TokenRejectionSign(status: 200, body: .object(["error": .text("expired")]))]
         }
         try await withRig(setup) { rig in
             let (caller, upstream) = try await rig.begun()

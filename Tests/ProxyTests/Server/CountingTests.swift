@@ -79,7 +79,7 @@ import TokenModel
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.request()
-            caller.close()
+            try await caller.reset()
             try await self.over(1, rig)
             #expect(await self.requests(rig) == ["1 none": 1])
         }
@@ -189,7 +189,7 @@ import TokenModel
             length.withLock { $0 = own.utf8.count }
             try await caller.send("GET /acme/canary HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try await upstream.request()
-            caller.close()
+            try await caller.reset()
             try await self.over(3, rig)
         }
         #expect(await log.close(within: .seconds(30)))

@@ -27,7 +27,7 @@ import TokenModel
     }
 
     @Test func `it stands behind the status line, and nothing else is different`() throws {
-        let answer = GatewayError(.noRoute, "x").answer(to: .get, close: true, allocator: ByteBufferAllocator())
+        let answer = GatewayError(.noRoute, "x").reply(to: .get, close: true)
         let dated = String(buffer: answer.bytes(with: ByteBuffer(string: "Date: now\r\n")))
         #expect(dated.hasPrefix("HTTP/1.1 404 Not Found\r\nDate: now\r\nContent-Type:"))
         #expect(dated.replacing("Date: now\r\n", with: "") == String(buffer: answer.bytes))

@@ -28,7 +28,7 @@ import TokenModel
     private func parts(_ error: GatewayError, to method: HTTPMethod = .get, close: Bool = false) throws
         -> (head: ResponseHead, text: String, body: String)
     {
-        let own = error.answer(to: method, close: close, allocator: ByteBufferAllocator())
+        let own = error.reply(to: method, close: close)
         let answer = String(buffer: own.bytes)
         let end = try #require(answer.range(of: "\r\n\r\n"))
         let head = try ResponseHead.parsed(String(answer[..<end.upperBound]), answering: method)

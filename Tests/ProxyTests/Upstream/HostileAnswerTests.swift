@@ -294,28 +294,6 @@ import TokenModel
         }
     }
 
-    @Test(arguments: [
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 413 Too Large\r\nConnection: close\r\n\r\nok",
-        "HTTP/1.1 400 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
-    ])
-    func `an answer before the request's end is passed, and both connections end`(answer: String) async throws {
-        try await withRig { rig in
-            let caller = try await rig.caller()
-            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
-            let upstream = try await rig.upstream.accept()
-            _ = try await upstream.head()
-            #expect(try await upstream.line() == "5")
-            try await upstream.send(answer)
-            if answer.contains("close") { try await upstream.finish() }
-            let passed = try await caller.answer()
-            #expect(passed.head["Connection"] == "close")
-            #expect(passed.body == "ok")
-            #expect(try await caller.ending() == .clean)
-            try? await caller.send("5\r\nworld\r\n0\r\n\r\n")
-            #expect(String(buffer: try await upstream.rest().bytes) == "hello\r\n")
-        }
-    }
-
     @Test func `I11_F23 an upstream that always says 401 gets two requests for each, and one question a generation`()
         async throws
     {

@@ -76,7 +76,7 @@ import Testing
             let leaving = try await rig.caller()
             try await leaving.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let unwanted = try await rig.upstream.accept()
-            leaving.close()
+            try await leaving.reset()
             // When another comes
             try await eventually("another to be let in") {
                 let caller = try await rig.caller()
@@ -308,7 +308,7 @@ import Testing
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/gone HTTP/1.1\r\nHost: a\r\n\r\n")
-            caller.close()
+            try await caller.reset()
             let next = try await rig.caller()
             try await next.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             // The first may have had its head out before it went; then its connection is closed and another one made.

@@ -1,0 +1,122 @@
+package import NIOCore
+
+/// Writes an upstream's answer head for a caller: fields of the connection go, the rest passes byte for byte.
+package enum CallerResponse {
+    /// The head that goes to the caller, complete with its empty line. One that goes over to WebSocket says so anew.
+    ///
+    /// - Parameters:
+    ///   - framing: of the body as it will be sent to this caller.
+    ///   - close: adds `Connection: close`.
+    ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
+    ///   - extra: whole lines to add, each with its CRLF.
+    ///   - targets: where targets in the upstream come back to; `nil` leaves them as they are.
+    ///   - passesCookies: lets `Set-Cookie` through.
+    ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
+    package static func head(
+        of answer: ResponseHead,
+        framing: BodyFraming,
+        close: Bool,
+        keepAlive: Bool = false,
+        extra: StaticString = "",
+        targets: ResponseTargets? = nil,
+        passesCookies: Bool = false,
+        reusing buffer: consuming ByteBuffer = ByteBuffer()
+    ) -> ByteBuffer {
+        let source = answer.bytes.readableBytesUInt8Span
+        let estimate = source.count + 80 + extra.utf8CodeUnitCount
+        var head = buffer
+        head.clear(minimumCapacity: estimate)
+        head.writeHead(estimate: estimate) { head in
+            head.write("HTTP/1.1 ")
+            if answer.statusLine.count == 5 {
+                // A status line without a reason still has the space before it.
+                head.write(ByteRange(answer.statusLine.lower, answer.statusLine.lower + 3), of: source)
+                head.write(" \r\n")
+            } else {
+                head.write(answer.statusLine, of: source)
+            }
+            if let targets, answer.fields.contains(where: { $0.known.isTarget && !$0.isStripped }) {
+                head.writeMapped(answer.fields, of: source, by: targets) { $0.passesToCaller(passesCookies) }
+            } else {
+                head.writePassing(answer.fields, of: source) { $0.passesToCaller(passesCookies) }
+            }
+            head.writeFraming(framing)
+            if framing == .none, let length = answer.describedLength {
+                head.writeFraming(.length(length))
+            }
+            if close { head.write("Connection: close\r\n") }
+            if keepAlive { head.write("Connection: keep-alive\r\n") }
+            if answer.switchesToWebSocket { head.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+            head.write(extra)
+            head.writeLineEnd()
+        }
+        return head
+    }
+
+    /// The end of a chunked body with the trailers that may pass: none that frames, routes or authenticates.
+    package static func lastChunk(_ trailers: Trailers?) -> ByteBuffer {
+        .lastChunk(trailers) { _, _ in true }
+    }
+}
+
+extension ByteBuffer {
+    /// The last chunk with the trailers that any message may have and `passes` lets through.
+    static func lastChunk(
+        _ trailers: Trailers?,
+        where passes: (Field, Span<UInt8>) -> Bool
+    ) -> ByteBuffer {
+        let estimate = 5 + (trailers?.bytes.readableBytes ?? 0)
+        var end = ByteBuffer()
+        end.reserveCapacity(estimate)
+        end.writeHead(estimate: estimate) { end in
+            end.write("0\r\n")
+            if let trailers {
+                let source = trailers.bytes.readableBytesUInt8Span
+                end.writePassing(trailers.fields, of: source) { $0.known.passesAsTrailer && passes($0, source) }
+            }
+            end.writeLineEnd()
+        }
+        return end
+    }
+}
+
+extension HeadWriter {
+    /// Copies the lines that pass, each with its targets mapped where there are any to map.
+    fileprivate mutating func writeMapped(
+        _ fields: [Field],
+        of source: Span<UInt8>,
+        by targets: ResponseTargets,
+        where passes: (Field) -> Bool
+    ) {
+        for field in fields where passes(field) {
+            if field.known.isTarget, let value = targets.mapped(field, in: source) {
+                self.write(field.name, of: source)
+                self.write(": ")
+                self.write(value)
+                self.writeLineEnd()
+            } else {
+                self.write(field.line, of: source)
+            }
+        }
+    }
+
+    /// Copies the lines that pass as they stand, neighbours in one run.
+    mutating func writePassing(_ fields: [Field], of source: Span<UInt8>, where passes: (Field) -> Bool) {
+        var runStart = 0
+        var runEnd = 0
+        for field in fields where passes(field) {
+            if field.line.lower != runEnd {
+                if runEnd > runStart { self.write(ByteRange(runStart, runEnd), of: source) }
+                runStart = field.line.lower
+            }
+            runEnd = field.line.upper
+        }
+        if runEnd > runStart { self.write(ByteRange(runStart, runEnd), of: source) }
+    }
+}
+
+extension Field {
+    fileprivate func passesToCaller(_ withCookies: Bool) -> Bool {
+        !self.isStripped && self.known.passesToCaller(withCookies: withCookies)
+    }
+}

@@ -1,0 +1,98 @@
+import HTTPWire
+import NIOCore
+
+/// What an exchange answers: one caller's HTTP/1 connection, which brings it one request after the other by
+/// ``Exchange/begin(_:)``, ``Exchange/requestBytes(_:)`` and ``Exchange/requestEnded(_:)``.
+///
+/// Nothing of HTTP/1's text or framing is seen here. A stream of an HTTP/2 connection will be another case.
+enum Downstream {
+    case http1(HTTP1Downstream)
+
+    private var connection: HTTP1Downstream {
+        switch self {
+        case .http1(let connection): connection
+        }
+    }
+
+    /// Its kernel takes more of the response.
+    var isWritable: Bool { self.connection.isWritable }
+    /// So much waits for a flush that it had better go at once.
+    var hasMuchToFlush: Bool { self.connection.writer.hasMuchToFlush }
+    /// The caller can tell that the response was cut, if the connection ends now.
+    var showsCut: Bool { self.connection.writer.showsCut }
+    /// HTTP is over, and bytes go both ways.
+    var isTunnelling: Bool { self.connection.isTunnelling }
+    /// Where the caller is, for upstreams that are told.
+    var hop: ForwardingHop { self.connection.hop }
+
+    /// `100 Continue`: the exchange takes the body.
+    func proceed() { self.connection.writer.proceed() }
+
+    /// An interim response but 100 and 101.
+    ///
+    /// - Returns: whether the caller gets it.
+    func interim(_ response: ResponseHead, by route: Route?, passesCookies: Bool) -> Bool {
+        self.connection.writer.interim(response, by: route, passesCookies: passesCookies)
+    }
+
+    /// The head of the response.
+    ///
+    /// - Parameters:
+    ///   - closing: the rest of the request has nowhere to go, so no next one can follow.
+    ///   - isReplayed: the request was sent twice, and its token rejected twice.
+    /// - Returns: whether it was written; not where nobody could tell that the response was cut.
+    func head(
+        _ response: ResponseHead,
+        by route: Route?,
+        closing: Bool,
+        isReplayed: Bool,
+        passesCookies: Bool
+    ) -> Bool {
+        self.connection.writer.head(
+            response,
+            by: route,
+            closing: closing,
+            isReplayed: isReplayed,
+            passesCookies: passesCookies
+        )
+    }
+
+    /// - Returns: whether the response's framing allows it.
+    func body(_ bytes: ByteBuffer) -> Bool { self.connection.writer.body(bytes) }
+
+    /// The response is whole; of a tunnel, the upstream sends no more.
+    func end(_ trailers: Trailers?) { self.connection.end(trailers) }
+
+    /// A response of the gateway's own, whole.
+    ///
+    /// - Parameter isWhole: the caller has sent all of its request.
+    /// - Returns: how long its body is, in bytes.
+    func localReply(_ error: GatewayError, isWhole: Bool) -> Int {
+        self.connection.writer.localReply(error, isWhole: isWhole)
+    }
+
+    /// The 101 of a tunnel, which begins behind it.
+    func switchProtocols(_ response: ResponseHead, by route: Route, passesCookies: Bool) {
+        self.connection.switchProtocols(response, by: route, passesCookies: passesCookies)
+    }
+
+    /// Hands what was written to the kernel.
+    func flush() { self.connection.writer.flush() }
+
+    /// The exchange takes more of the body.
+    func resume() { self.connection.resume() }
+
+    /// The exchange is over: the next request may begin, or the connection ends.
+    ///
+    /// - Parameter isWhole: the caller has sent all of its request.
+    func finished(isWhole: Bool) { self.connection.finished(isWhole: isWhole) }
+
+    /// Ends the connection behind a response that shows that it was cut.
+    func cut(isWhole: Bool) { self.connection.cut(isWhole: isWhole) }
+
+    /// Ends the connection so that a half response can't be taken for a whole one.
+    func reset() { self.connection.reset() }
+
+    /// The caller has left in the middle of its request.
+    func leave() { self.connection.leave() }
+}

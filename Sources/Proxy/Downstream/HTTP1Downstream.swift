@@ -1,0 +1,401 @@
+import HTTPWire
+import Listening
+import NIOCore
+import NIOSSL
+import NIOTLS
+import TokenModel
+
+/// A caller's connection that speaks HTTP/1: takes requests off its bytes, one at a time, feeds its ``Exchange``, and writes
+/// what comes back.
+///
+/// Reads stop while the exchange can't take more: that is the backpressure towards the caller. So does taking requests
+/// while the caller leaves responses unread. A caller that ends its side behind its requests still gets their responses.
+final class HTTP1Downstream: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = Never
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// What may wait here unread by the exchange: pipelined requests, or a body that finds no room.
+    private static let highWater = 16 << 10
+
+    /// While the gateway stops, a connection that was made or used as short ago is kept for the request that may be on its
+    /// way: whoever sends it would have to find out for itself whether it was heard.
+    private static let keptTime = Duration.seconds(1)
+
+    private enum State {
+        /// TLS is being settled; nothing of a request can be here.
+        case handshaking
+        case open
+        /// HTTP is over: bytes go to the exchange as they come.
+        case tunnelling
+        /// The response is on its way, and the connection's end behind it.
+        case ending(LingeringClose)
+        case closed
+    }
+
+    private let loop: GatewayLoop
+    private let isOnUnixSocket: Bool
+    private let peer: PeerIdentity?
+    private let isEncrypted: Bool
+    private var context: ChannelHandlerContext?
+    private var exchange: Exchange?
+    private var state: State
+    private var reader: RequestReader
+    let writer: HTTP1ResponseWriter
+    private var isProcessing = false
+    private var isReadWithheld = false
+    /// The caller has ended its side.
+    private var isInputEnded = false
+    /// Of a tunnel: the caller was told that the upstream has ended.
+    private var isOutputEnded = false
+    /// The sweep's tick since which a request, the rest of its head, or of the handshake, has been waited for.
+    private var waitingSince: Tick
+    private(set) var isWritable = true
+    /// Where the caller is, for upstreams that are told; made once.
+    private(set) lazy var hop = ForwardingHop(
+        address: self.context?.remoteAddress?.ipAddress,
+        isEncrypted: self.isEncrypted
+    )
+    /// Where the loop keeps it.
+    var index = 0
+
+    /// - Parameters:
+    ///   - peer: whose process has connected, where that is over a Unix socket.
+    ///   - isEncrypted: it stands behind TLS.
+    init(loop: GatewayLoop, isOnUnixSocket: Bool, peer: PeerIdentity? = nil, isEncrypted: Bool = false) {
+        self.loop = loop
+        self.isOnUnixSocket = isOnUnixSocket
+        self.peer = peer
+        self.isEncrypted = isEncrypted
+        self.state = isEncrypted ? .handshaking : .open
+        self.reader = RequestReader(limits: loop.headLimits)
+        self.writer = HTTP1ResponseWriter(loop: loop, isOnUnixSocket: isOnUnixSocket)
+        self.waitingSince = loop.tick
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        // A caller may end its side behind its last request, and still wait for the response.
+        _ = try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        self.writer.added(to: context, isEncrypted: self.isEncrypted)
+        self.exchange = Exchange(
+            loop: self.loop,
+            downstream: .http1(self),
+            from: UnverifiedCaller(isOnUnixSocket: self.isOnUnixSocket, peer: self.peer)
+        )
+        self.loop.opened(self)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        // The caller's own end has no event of its own then.
+        if case .tunnelling = self.state, self.isOutputEnded { self.exchange?.requestEnded(nil) }
+        self.ended()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.ended()
+        self.context = nil
+        self.writer.removed()
+    }
+
+    private func ended() {
+        guard let exchange = self.exchange else { return }
+        self.state = .closed
+        self.exchange = nil
+        // A queue may hold the exchange, and so this, for a while longer.
+        self.reader.clear()
+        self.writer.clear()
+        exchange.callerGone()
+        self.loop.closed(self)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch self.state {
+        case .tunnelling: self.state = .closed
+        case .handshaking:
+            self.state = .closed
+            self.loop.handshakeFailed(HandshakeFailure(error))
+        case .open, .ending, .closed: break
+        }
+        context.close(promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case ChannelEvent.inputClosed: self.inputEnded(context)
+        case ChannelEvent.outputClosed: self.isOutputEnded = true
+        case TLSUserEvent.handshakeCompleted(_):
+            guard case .handshaking = self.state else { return }
+            self.state = .open
+            self.waitingSince = self.loop.tick
+            if let certificate = self.certificate { self.exchange?.callerShowed(ClientCertificate(certificate)) }
+        default: break
+        }
+    }
+
+    /// The caller has ended its side. What it has sent before is served.
+    private func inputEnded(_ context: ChannelHandlerContext) {
+        self.isInputEnded = true
+        switch self.state {
+        case .open:
+            self.resume()
+        case .tunnelling: self.exchange?.requestEnded(nil)
+        case .ending(let ending):
+            // Nothing of it can cost it the response any more.
+            if ending.isAnswerOut { context.close(promise: nil) }
+        case .handshaking, .closed: context.close(promise: nil)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = self.unwrapInboundIn(data)
+        switch self.state {
+        case .open:
+            if !self.reader.hasBegun { self.waitingSince = self.loop.tick }
+            self.reader.receive(bytes)
+            self.process()
+        case .ending(var ending):
+            ending.heard(at: self.loop.tick)
+            self.state = .ending(ending)
+        case .tunnelling: self.exchange?.requestBytes(bytes)
+        case .handshaking, .closed: break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.exchange?.flushSoon()
+        // Else the channel asks for it by way of all handlers.
+        if self.wantsRead { context.read() }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        self.isWritable = context.channel.isWritable
+        guard self.isWritable else { return }
+        self.exchange?.callerWritable()
+        self.resume()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.wantsRead {
+            context.read()
+        } else {
+            self.isReadWithheld = true
+        }
+    }
+
+    private var wantsRead: Bool {
+        switch self.state {
+        case .handshaking: true
+        case .open where self.reader.isInBody:
+            self.reader.count < Self.highWater && self.exchange?.wantsBody == true
+        case .open:
+            // What waits while no request is under way is a head that is not whole: its own limit is the bound.
+            self.reader.count < Self.highWater || self.isWritable && self.exchange?.isIdle == true
+        case .ending(let ending): ending.lingers
+        case .tunnelling: self.exchange?.wantsBody == true
+        case .closed: false
+        }
+    }
+
+    /// Takes from the reader whatever the exchange can take now.
+    private func process() {
+        guard !self.isProcessing else { return }
+        guard let exchange = self.exchange else { return }
+        self.isProcessing = true
+        while case .open = self.state, self.exchange != nil, self.step(exchange) {}
+        self.isProcessing = false
+    }
+
+    /// - Returns: whether there may be more to do.
+    private func step(_ exchange: Exchange) -> Bool {
+        guard self.reader.isInBody ? exchange.wantsBody : exchange.isIdle && self.isWritable else { return false }
+        do throws(WireError) {
+            switch try self.reader.next() {
+            case .head(let head):
+                self.writer.begin(head)
+                exchange.begin(head)
+            case .bytes(let bytes): exchange.requestBytes(bytes)
+            case .end(let trailers): exchange.requestEnded(trailers)
+            case .needsMore:
+                if self.isInputEnded { self.endOfInput(exchange) }
+                return false
+            }
+            return true
+        } catch {
+            exchange.requestFailed(error)
+            return false
+        }
+    }
+
+    /// The caller sends no more, and what it has sent is no whole request.
+    private func endOfInput(_ exchange: Exchange) {
+        if self.reader.isInBody { exchange.requestTruncated() } else { self.close(lingering: false) }
+    }
+}
+
+// MARK: - For the exchange
+
+extension HTTP1Downstream {
+    /// The certificate that the caller has proven itself by, with someone of ``CallerTLS`` vouching for it; `nil` where it
+    /// has shown none.
+    private var certificate: NIOSSLCertificate? {
+        guard self.isEncrypted, let context = self.context else { return nil }
+        return try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+    }
+
+    func end(_ trailers: Trailers?) {
+        if self.isTunnelling { self.context?.endOutputWhenWritten() } else { self.writer.end(trailers) }
+    }
+
+    /// A pipelined request may be there already.
+    func finished(isWhole: Bool) {
+        let closes = self.writer.closes || !isWhole
+        self.writer.reset()
+        guard !closes else { return self.close(lingering: !isWhole) }
+        self.waitingSince = self.loop.tick
+        self.resume()
+    }
+
+    func resume() {
+        guard !self.isProcessing else { return }
+        self.process()
+        self.exchange?.flush()
+        if self.loop.isDraining { self.drain() }
+        guard self.isReadWithheld, self.wantsRead else { return }
+        self.isReadWithheld = false
+        self.context?.read()
+    }
+
+    func cut(isWhole: Bool) {
+        self.writer.reset()
+        self.close(lingering: !isWhole)
+    }
+
+    /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending. With
+    /// TLS a caller always sends something more, its farewell, and that must not cost it the response either.
+    private func close(lingering: Bool) {
+        guard let context = self.context else { return }
+        switch self.state {
+        case .open, .tunnelling: break
+        case .handshaking, .ending, .closed: return
+        }
+        let lingers = (lingering || self.isEncrypted) && !self.isInputEnded
+        self.state = .ending(LingeringClose(lingers: lingers, since: self.loop.tick))
+        self.reader.clear()
+        self.writer.flush()
+        // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
+        written.futureResult.assumeIsolated().whenComplete { _ in self.responseIsOut() }
+        if lingers { self.resume() }
+    }
+
+    private func responseIsOut() {
+        guard case .ending(var ending) = self.state else { return }
+        ending.answerIsOut(at: self.loop.tick)
+        self.state = .ending(ending)
+        self.context?.close(mode: ending.lingers && !self.isInputEnded ? .output : .all, promise: nil)
+    }
+
+    func reset() {
+        guard let context = self.context else { return }
+        self.state = .closed
+        context.channel.resetOnClose()
+        // TLS would say farewell first, and then a half response would look whole.
+        let tls =
+            self.isEncrypted ? try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) : nil
+        (tls ?? context).close(promise: nil)
+    }
+
+    func leave() { self.context?.close(promise: nil) }
+}
+
+// MARK: - For a tunnel
+
+extension HTTP1Downstream {
+    var isTunnelling: Bool {
+        if case .tunnelling = self.state { true } else { false }
+    }
+
+    /// HTTP ends with this head. What the caller sends from here on, and what has waited here, is no request.
+    func switchProtocols(_ response: ResponseHead, by route: Route, passesCookies: Bool) {
+        self.writer.switchProtocols(response, by: route, passesCookies: passesCookies)
+        self.state = .tunnelling
+        let rest = self.reader.takeRest()
+        if rest.readableBytes > 0 { self.exchange?.requestBytes(rest) }
+        if self.isInputEnded { self.exchange?.requestEnded(nil) }
+        self.resume()
+    }
+}
+
+// MARK: - For the loop
+
+extension HTTP1Downstream {
+    /// A request is under way.
+    var isBusy: Bool { self.exchange?.isIdle == false }
+
+    /// The slot whose token the request under way may still need; a tunnel needs it no more.
+    var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
+
+    /// As ``Exchange/fence(killed:)``.
+    func fence(killed: Set<Int>) -> FencedExchanges {
+        self.exchange?.fence(killed: killed) ?? FencedExchanges()
+    }
+
+    /// As ``Exchange/leaseEnded()``.
+    func leaseEnded() { self.exchange?.leaseEnded() }
+
+    /// Cuts a tunnel whose caller the configuration does not have any more, or no more by what it proved itself by, or not
+    /// for the tunnel's route. What else is under way ends as it began, and its caller is asked for again with the next
+    /// request.
+    func follow(_ gateway: Gateway) {
+        guard self.isTunnelling, let exchange = self.exchange, let route = exchange.match?.route else { return }
+        if !gateway.stillServes(exchange.unverified, by: route) { self.closeNow() }
+    }
+
+    /// Ends what has been waited for too long.
+    func sweep() {
+        guard let exchange = self.exchange else { return }
+        let now = self.loop.tick
+        let limits = self.loop.callerTimeouts
+        switch self.state {
+        case .handshaking:
+            guard now.duration(since: self.waitingSince) > limits.handshake else { break }
+            self.state = .closed
+            self.loop.handshakeFailed(.timedOut)
+            self.closeNow()
+        case .open where exchange.isIdle:
+            let isHeadComing = self.isWritable && self.reader.hasBegun
+            if now.duration(since: self.waitingSince) > (isHeadComing ? limits.head : limits.idle) {
+                if isHeadComing { exchange.headIsOverdue() } else { self.closeNow() }
+            } else if self.loop.isDraining {
+                self.drain()
+            }
+        case .open, .tunnelling:
+            exchange.sweep()
+        case .ending(let ending):
+            if ending.isOver(at: now, unread: limits.idle) { self.closeNow() }
+        case .closed: break
+        }
+    }
+
+    /// The gateway stops: a connection without a request ends, now or when none has come for ``keptTime``.
+    func drain() {
+        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun,
+            self.loop.tick.duration(since: self.waitingSince) > Self.keptTime
+        else { return }
+        self.close(lingering: false)
+    }
+
+    /// Ends the connection whatever it does; a tunnel with a reset, since nothing else tells that it was cut.
+    func closeNow() {
+        switch self.state {
+        // Nothing else tells that a tunnel, or an answer, was cut.
+        case .tunnelling: self.reset()
+        case .open where self.exchange?.isIdle == false: self.reset()
+        case .ending(let ending) where !ending.isAnswerOut: self.reset()
+        case .handshaking, .open, .ending, .closed: self.context?.close(promise: nil)
+        }
+    }
+}

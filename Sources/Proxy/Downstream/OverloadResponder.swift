@@ -1,0 +1,76 @@
+import HTTPWire
+import NIOCore
+
+/// A connection for which there is no place: whatever it asks is answered with 503, and then it ends.
+///
+/// The answer waits for the first bytes of a request, since clients make nothing of one that comes before they have asked.
+/// What else they send is heard out as ``LingeringClose`` says, so that it does not cost them the answer.
+final class OverloadResponder: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    static let error = GatewayError(
+        .overloaded,
+        "no place for another connection; see limits.connections and limits.connections_per_address"
+    )
+    private static let answer = error.reply(to: .get, close: true)
+    private static let answerToHead = error.reply(to: .head, close: true)
+
+    /// They are many where the gateway is full.
+    private static let time = Duration.seconds(2)
+
+    private let loop: GatewayLoop
+    private var context: ChannelHandlerContext?
+    private var ending: LingeringClose
+    private var isAnswered = false
+
+    init(loop: GatewayLoop) {
+        self.loop = loop
+        self.ending = LingeringClose(lingers: true, for: Self.time, since: loop.tick)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.loop.turnedAway.append(self)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.ended()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.ended()
+    }
+
+    private func ended() {
+        guard self.context.take() != nil else { return }
+        self.loop.turnedAway.removeAll { $0 === self }
+        if !self.isAnswered { self.loop.countTurnedAway(status: 0) }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = self.unwrapInboundIn(data)
+        self.ending.heard(at: self.loop.tick)
+        guard !self.isAnswered else { return }
+        self.isAnswered = true
+        self.loop.countTurnedAway(status: Self.error.status.code)
+        let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.answerToHead : Self.answer
+        context.writeAndFlush(self.wrapOutboundOut(answer.bytes(with: self.loop.dateLine)), promise: nil)
+        // The kernel takes so little at once.
+        context.close(mode: .output, promise: nil)
+        self.ending.answerIsOut(at: self.loop.tick)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    /// Called by the loop's sweep.
+    func sweep() {
+        if self.ending.isOver(at: self.loop.tick, unread: Self.time) { self.close() }
+    }
+
+    func close() {
+        self.context?.close(promise: nil)
+    }
+}

@@ -1,0 +1,269 @@
+import HTTPWire
+import NIOCore
+import Telemetry
+import TokenModel
+
+/// The way back: a response is judged, passed or held, or lost with its connection.
+extension Exchange {
+    func responded(_ head: ResponseHead) {
+        self.lastProgress = self.loop.tick
+        guard let route = self.match?.route else { return self.abort() }
+        self.loop.pools[route.pool].answered(minorVersion: head.minorVersion)
+        guard !head.isInterim else { return self.respondedInterim(head) }
+        switch TokenRejection.sight(of: head, signs: route.plan.retryOn) {
+        case .rejected: self.judge(head, on: route, rejectsToken: true)
+        case .accepted: self.judge(head, on: route, rejectsToken: false)
+        case .inBody:
+            self.response.inspect()
+            self.heldHead = head
+            self.heldBody = ByteBuffer()
+        }
+    }
+
+    /// Decides what a response means for the request, and does it.
+    private func judge(_ head: ResponseHead, on route: Route, rejectsToken: Bool) {
+        let isKept = self.request.isRepeatable
+        let judgement = self.attempt.judge(
+            Attempt.Response(
+                rejectsToken: rejectsToken,
+                isRepeatable: isKept && !self.response.hasPassedInterim,
+                refusesExpectation: head.status == 417 && isKept
+            )
+        )
+        // A refused expectation says nothing of the token: it may have been looked at first.
+        if let token = self.sentToken, judgement != .sendAgain {
+            if rejectsToken {
+                self.loop.pools[route.pool].refused(token, slot: route.slot)
+            } else if head.status != 401 {
+                self.loop.accepted(token, slot: route.slot)
+                self.loop.pools[route.pool].took(token, slot: route.slot)
+            }
+        }
+        self.note(judgement)
+        switch judgement {
+        case .pass: self.pass(head)
+        case .passMarkedReplayed:
+            if let token = self.sentToken { self.loop.refusedAgain(token, slot: route.slot) }
+            self.pass(head, isReplayed: true)
+        case .passAndRefresh:
+            self.loop.refreshInBackground(slot: route.slot, refused: self.sentToken)
+            self.pass(head)
+        case .hold:
+            self.response.hold()
+            self.heldHead = head
+            self.upstream?.holdResponse()
+            self.rejectedToken = self.sentToken
+            self.awaitCredential(route, rejected: self.sentToken)
+        case .sendAgain:
+            self.loop.pools[route.pool].refusedExpectation()
+            self.releaseUpstream(reusable: false)
+            self.connect(route)
+            // The connection that this was heard on is no longer the exchange's, and flushes nothing for it.
+            self.flush()
+        case .fail: self.abort()
+        }
+    }
+
+    /// 1xx: 100 is the gateway's own to say, 101 ends HTTP where that was asked for, the rest passes.
+    private func respondedInterim(_ head: ResponseHead) {
+        guard self.response.countInterim() else { return self.upstreamInvalid(.tooManyInterimAnswers) }
+        switch head.status {
+        case 100: self.continued()
+        case 101: self.switchProtocols(head)
+        default:
+            guard self.downstream.interim(head, by: self.match?.route, passesCookies: self.passesCookies(of: head))
+            else { return }
+            self.needsDownstreamFlush = true
+            self.response.passedInterim()
+        }
+    }
+
+    /// Whether the route lets cookies through; where it drops some that is noted.
+    private func passesCookies(of head: ResponseHead) -> Bool {
+        guard let route = self.match?.route else { return false }
+        if !route.plan.passesCookies, head.setsCookies { self.loop.dropped(.response, on: route) }
+        return route.plan.passesCookies
+    }
+
+    /// The head goes to the caller, with what was read of the body. Nothing is sent again from here on.
+    private func pass(_ head: ResponseHead, isReplayed: Bool = false) {
+        guard self.response.pass() else { return self.abort() }
+        self.heldHead = nil
+        self.goOnWithRequest(behind: head)
+        // The upstream may be gone by what was sent.
+        guard self.response.phase == .passing else { return }
+        self.record?.status = head.status
+        guard
+            self.downstream.head(
+                head,
+                by: self.match?.route,
+                closing: self.request.phase == .stopped && !self.request.isWhole,
+                isReplayed: isReplayed,
+                passesCookies: self.passesCookies(of: head)
+            )
+        else { return self.refuseEndless() }
+        self.needsDownstreamFlush = true
+        self.passInspected()
+    }
+
+    /// The upload goes on behind the head of its response, unless the upstream has said that it will end the connection, or
+    /// was asked for the body and answers with an error.
+    private func goOnWithRequest(behind head: ResponseHead) {
+        let wasAsked = self.request.phase == .held
+        // What was inspected came whole, and its connection is done with.
+        if self.upstream == nil || head.status >= 400 && (wasAsked || !head.keepsAlive) {
+            self.request.stop()
+        } else if wasAsked {
+            self.startBody()
+        }
+        self.request.settle()
+    }
+
+    /// The rest of a response that was inspected follows its head.
+    private func passInspected() {
+        guard let body = self.heldBody.take() else { return }
+        self.responseBytes(body)
+        self.responseEnded(nil, isReusable: false)
+    }
+
+    /// No other token came: the response that is held goes on after all.
+    func passHeld() {
+        let upstream = self.upstream
+        guard let head = self.heldHead, !self.response.isHeldLost else { return self.reply(.upstreamReset()) }
+        self.pass(head)
+        upstream?.resumeResponse()
+        self.downstream.resume()
+    }
+
+    /// A Unix socket has no reset, and only that could tell a caller of HTTP/1.0 of such a response that it has been cut.
+    private func refuseEndless() {
+        self.releaseUpstream(reusable: false)
+        self.reply(
+            GatewayError(
+                .versionUnsupported,
+                "the response has no length: over a Unix socket it takes HTTP/1.1 to tell whether it is whole"
+            )
+        )
+    }
+
+    func responseBytes(_ bytes: ByteBuffer) {
+        self.lastProgress = self.loop.tick
+        guard self.response.phase != .inspecting else {
+            self.heldBody?.writeImmutableBuffer(bytes)
+            return
+        }
+        self.record?.bytesOut += bytes.readableBytes
+        guard self.downstream.body(bytes) else { return self.cut() }
+        self.needsDownstreamFlush = true
+    }
+
+    /// - Parameter isReusable: the connection is clean for another request, as far as the response tells.
+    func responseEnded(_ trailers: Trailers?, isReusable: Bool) {
+        guard self.response.phase != .inspecting else { return self.judgeInspected(isReusable: isReusable) }
+        guard self.response.end() else { return self.abort() }
+        if self.isTunnel { self.flush() }
+        if self.isTunnel, self.request.isOver { return self.finish(isReusable: false) }
+        self.downstream.end(trailers)
+        self.needsDownstreamFlush = true
+        if self.request.isOver {
+            self.finish(isReusable: isReusable)
+        } else if isReusable || self.isTunnel {
+            // The upstream reads on.
+            self.lastProgress = self.loop.tick
+            self.upstream?.responseEnded()
+        } else {
+            self.request.stop()
+            self.finish(isReusable: false)
+        }
+    }
+
+    /// The response is here, and its body may say that the token is rejected. Its connection is done with, whatever comes of it.
+    private func judgeInspected(isReusable: Bool) {
+        guard let route = self.match?.route, let head = self.heldHead, let body = self.heldBody else {
+            return self.abort()
+        }
+        self.releaseUpstream(reusable: isReusable)
+        // Its connection may have been lost with the last of the request.
+        guard self.response.phase == .inspecting else { return }
+        self.judge(head, on: route, rejectsToken: route.plan.retryOn.contains { $0.isShown(by: head, body) })
+    }
+
+    /// - Parameters:
+    ///   - beforeAnyByte: of a response.
+    ///   - beforeAnyFlush: nothing of the request has gone to the kernel.
+    func upstreamLost(beforeAnyByte: Bool, beforeAnyFlush: Bool) {
+        self.upstream = nil
+        let wasAsked = self.attempt.phase == .asked
+        if wasAsked, let route = self.match?.route {
+            // Perhaps it had gone stale; but that was looked at before a body that waits, so it did not like being asked.
+            self.loop.pools[route.pool].refusedExpectation()
+        }
+        switch self.response.lost() {
+        case .unanswered:
+            let mayRepeat =
+                beforeAnyByte && !self.request.kept.isDropped && (beforeAnyFlush || self.head?.isIdempotent == true)
+            guard let route = self.match?.route, self.attempt.lost(mayRepeat: mayRepeat) else {
+                return self.reply(.upstreamReset(wasAsked: wasAsked))
+            }
+            self.request.rewind()
+            self.connect(route, fresh: true)
+        case .failed: self.reply(.upstreamReset())
+        case .nothing: break
+        case .cut: self.cut()
+        case .stopRequest:
+            self.request.stop()
+            self.finish(isReusable: false)
+        }
+        self.flush()
+    }
+
+    func upstreamInvalid(_ rule: WireRule) {
+        self.fail(with: GatewayError(answerBreaks: rule))
+    }
+}
+
+// MARK: - A tunnel
+
+extension Exchange {
+    /// HTTP is over: what comes from either side goes to the other as it is, until both have ended theirs.
+    var isTunnel: Bool { self.downstream.isTunnelling }
+
+    /// A 101 has come. What the caller sent behind its head has waited for this; what the upstream sent behind its own
+    /// follows from its connection.
+    private func switchProtocols(_ head: ResponseHead) {
+        guard let match = self.match, self.head?.asksForWebSocket == true, head.switchesToWebSocket else {
+            return self.upstreamInvalid(.upgradeNotAsked)
+        }
+        // Its caller, or the route, may have been taken out since it asked, when it was no tunnel that could be cut.
+        guard self.loop.gateway.stillServes(self.unverified, by: match.route) else { return self.abort() }
+        self.attempt.switched()
+        guard self.attempt.phase == .settled, self.response.pass() else { return self.abort() }
+        if let token = self.sentToken { self.loop.accepted(token, slot: match.route.slot) }
+        if self.record?.isReplayed == true { self.record?.replay = .answered }
+        self.record?.status = head.status
+        // It may stay for days: what it began with is not kept so long.
+        self.head = nil
+        self.request.reset()
+        self.request.begin(hasBody: true, keeping: KeptBody(limit: 0), awaitsWhole: false)
+        self.request.start()
+        self.upstream?.tunnel()
+        self.needsDownstreamFlush = true
+        self.downstream.switchProtocols(head, by: match.route, passesCookies: self.passesCookies(of: head))
+    }
+}
+
+extension GatewayError {
+    /// - Parameter wasAsked: with `Expect: 100-continue`.
+    fileprivate static func upstreamReset(wasAsked: Bool = false) -> GatewayError {
+        wasAsked
+            ? GatewayError(
+                .upstreamReset,
+                "the upstream closed the connection when it was asked with Expect: 100-continue; expect: never of the "
+                    + "route has it asked no more"
+            )
+            : GatewayError(
+                .upstreamReset,
+                "the upstream closed the connection before it answered; it may have seen the request"
+            )
+    }
+}

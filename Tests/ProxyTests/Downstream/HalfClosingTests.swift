@@ -1,0 +1,101 @@
+import NIOCore
+import Proxy
+import Telemetry
+import TestKit
+import Testing
+
+/// Callers that end their side of the connection behind their requests.
+@Suite struct HalfClosingTests {
+    private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    @Test(arguments: [false, true])
+    func `a caller that has ended its side still gets its response, then the connection ends`(isSecured: Bool)
+        async throws
+    {
+        let files = try TLSFiles()
+        var setup = Rig.Setup()
+        if isSecured { setup.tls = try CallerTLS(files.pair("server")) }
+        try await withRig(setup) { rig in
+            let caller = isSecured ? try await rig.secureCaller(.caller()) : try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+            try await caller.finish()
+            let upstream = try await rig.upstream.accept()
+            #expect(try await upstream.request().body == "hello")
+            for _ in 1...3 { try await rig.settle() }
+            try await upstream.send(Self.ok)
+            #expect(try await caller.answer().body == "ok")
+            #expect(try await caller.ending() == .clean)
+        }
+    }
+
+    @Test func `it gets a response that waits for a token, and all of several`() async throws {
+        try await withRig(Rig.Setup(pass: nil)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.get + Self.get)
+            try await caller.finish()
+            let question = try await rig.passes.questions.next("question")
+            rig.install(.sample())
+            question.answer(.success(.sample()))
+            let upstream = try await rig.upstream.accept()
+            for _ in 1...2 {
+                _ = try await upstream.head()
+                try await upstream.send(Self.ok)
+                #expect(try await caller.answer().body == "ok")
+            }
+            #expect(try await caller.ending() == .clean)
+        }
+    }
+
+    @Test(arguments: ["GET /acme/ HTTP/1.1\r\nHo", "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", ""])
+    func `one that ends in the middle of its request, or without one, is gone`(request: String) async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send(request)
+            if request.hasPrefix("POST") {
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                try await caller.finish()
+                // Not one byte more: above all no end of the body.
+                #expect(String(buffer: try await upstream.rest().bytes) == "hello")
+            } else {
+                try await caller.finish()
+            }
+            let (rest, ending) = try await caller.rest()
+            #expect(rest.readableBytes == 0)
+            #expect(ending == .clean)
+            try await eventually("the connection's end") { await rig.server.traffic().downstreamConnections == 0 }
+        }
+    }
+
+    @Test func `one whose upload was stopped gets the rest of its response`() async throws {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            try await upstream.send("HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 4\r\n\r\nmu")
+            #expect(try await caller.head().status == 413)
+            try await caller.finish()
+            try await rig.settle()
+            try await upstream.send("ch")
+            #expect(String(buffer: try await caller.rest().bytes) == "much")
+        }
+    }
+
+    @Test func `one that has left altogether is found out by what is written to it`() async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await rig.begun()
+            try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            #expect(try await caller.head().status == 200)
+            caller.close()
+            // Events that nobody reads
+            let sending = Task {
+                while (try? await upstream.send("5\r\nevent\r\n")) != nil { try await Task.sleep(for: .milliseconds(20)) }
+            }
+            try await eventually("the connection's end") { await rig.server.traffic().downstreamConnections == 0 }
+            sending.cancel()
+            _ = try? await sending.value
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Proxy
+import Testing
+
+@Suite struct LingeringCloseTests {
+    private func tick(_ duration: Duration) -> Tick {
+        var tick = Tick.start
+        while tick.duration(since: .start) < duration { tick.advance() }
+        return tick
+    }
+
+    @Test func `a caller that goes on sending is heard for 30 s`() {
+        var ending = LingeringClose(lingers: true, since: .start)
+        ending.answerIsOut(at: self.tick(.seconds(30)))
+        for second in 31...60 {
+            ending.heard(at: self.tick(.seconds(second)))
+            #expect(!ending.isOver(at: self.tick(.seconds(second)), unread: .seconds(60)))
+        }
+        #expect(ending.isOver(at: self.tick(.milliseconds(60_250)), unread: .seconds(60)))
+    }
+
+    @Test func `one that sends nothing any more is heard for 5 s`() {
+        var ending = LingeringClose(lingers: true, since: .start)
+        ending.answerIsOut(at: self.tick(.seconds(1)))
+        ending.heard(at: self.tick(.seconds(4)))
+        #expect(!ending.isOver(at: self.tick(.seconds(9)), unread: .seconds(60)))
+        #expect(ending.isOver(at: self.tick(.milliseconds(9_250)), unread: .seconds(60)))
+    }
+
+    @Test func `less may be wanted`() {
+        var ending = LingeringClose(lingers: true, for: .seconds(2), since: .start)
+        ending.answerIsOut(at: .start)
+        ending.heard(at: self.tick(.seconds(2)))
+        #expect(!ending.isOver(at: self.tick(.seconds(2)), unread: .seconds(60)))
+        #expect(ending.isOver(at: self.tick(.milliseconds(2_250)), unread: .seconds(60)))
+    }
+
+    @Test func `an answer that is left unread may stay so for the time given`() {
+        let ending = LingeringClose(lingers: false, since: .start)
+        #expect(!ending.isOver(at: self.tick(.seconds(60)), unread: .seconds(60)))
+        #expect(ending.isOver(at: self.tick(.milliseconds(60_250)), unread: .seconds(60)))
+    }
+}
