@@ -49,3 +49,90 @@ extension WireError: Equatable {
     /// Whether the codes are equal.
     package static func == (left: WireError, right: WireError) -> Bool { left.code == right.code }
 }
+
+/// A rule of HTTP/1.1 that an upstream's answer can break, by the name that the log and the answer to the caller give it.
+///
+/// Operators look for the names and count by them, so a name stays once it is out. Operations.md explains each.
+package enum WireRule: String, Sendable, CaseIterable {
+    case notHTTP = "not_http"
+    case httpVersion = "http_version"
+    case statusLineControl = "status_line_control"
+    case statusCode = "status_code"
+
+    case bareLineFeed = "bare_lf"
+    case doubledCarriageReturn = "doubled_cr"
+    case foldedField = "folded_field"
+    case fieldName = "field_name"
+    case fieldValue = "field_value"
+    case headTooLarge = "head_too_large"
+    case fieldTooLarge = "field_too_large"
+    case tooManyFields = "too_many_fields"
+
+    case connectionOption = "connection_option"
+    case connectionNamesProtected = "connection_names_protected"
+    case tooManyConnectionOptions = "too_many_connection_options"
+
+    case twoFramings = "two_framings"
+    case contentLength = "content_length"
+    case contentLengthsDiffer = "content_lengths_differ"
+    case transferEncoding = "transfer_encoding"
+    case transferEncodingBytes = "transfer_encoding_bytes"
+    case transferEncodingTwice = "transfer_encoding_twice"
+    case transferEncodingInHTTP10 = "transfer_encoding_in_http_1_0"
+
+    case chunkSize = "chunk_size"
+    case chunkSizeTooLong = "chunk_size_too_long"
+    case chunkExtension = "chunk_extension"
+    case chunkExtensionsTooLarge = "chunk_extensions_too_large"
+    case chunkEnd = "chunk_end"
+    case trailersTooLarge = "trailers_too_large"
+
+    case tooManyInterimAnswers = "too_many_interim_answers"
+    case upgradeNotAsked = "upgrade_not_asked"
+
+    /// What was found, for people.
+    package var finding: StaticString {
+        switch self {
+        case .notHTTP: "no HTTP status line where it belongs"
+        case .httpVersion: "an HTTP version other than 1.0 and 1.1"
+        case .statusLineControl: "a control character in the status line"
+        case .statusCode: "a status code that is not three digits from 100 on"
+        case .bareLineFeed: "a line ends with a bare LF"
+        case .doubledCarriageReturn: "a line ends with CR CR LF"
+        case .foldedField: "a folded or indented field"
+        case .fieldName: "a field name is not a token followed by a colon"
+        case .fieldValue: "a control character in a field value"
+        case .headTooLarge: "the head is too large"
+        case .fieldTooLarge: "a field is too large"
+        case .tooManyFields: "too many fields"
+        case .connectionOption: "a Connection option is not a token"
+        case .connectionNamesProtected: "a Connection option names a protected field"
+        case .tooManyConnectionOptions: "too many Connection options"
+        case .twoFramings: "Content-Length together with Transfer-Encoding"
+        case .contentLength: "a Content-Length that is no decimal number of at most 18 digits"
+        case .contentLengthsDiffer: "two lengths in Content-Length that differ"
+        case .transferEncoding: "a transfer coding other than chunked"
+        case .transferEncodingBytes: "bytes above 0x7F in a transfer coding"
+        case .transferEncodingTwice: "more than one Transfer-Encoding"
+        case .transferEncodingInHTTP10: "Transfer-Encoding in HTTP/1.0"
+        case .chunkSize: "a chunk size that is no hexadecimal number with CRLF behind it"
+        case .chunkSizeTooLong: "a chunk size with too many digits"
+        case .chunkExtension: "a malformed chunk extension"
+        case .chunkExtensionsTooLarge: "more than 1 KiB of chunk extensions"
+        case .chunkEnd: "chunk data is not followed by CRLF"
+        case .trailersTooLarge: "the trailers are too large"
+        case .tooManyInterimAnswers: "more than 20 interim answers to one request"
+        case .upgradeNotAsked: "101 that no request asked for, or that is no WebSocket's"
+        }
+    }
+
+    /// What a caller is told that breaks it.
+    var code: WireError.Code {
+        switch self {
+        case .headTooLarge, .fieldTooLarge, .tooManyFields, .trailersTooLarge: .headTooLarge
+        case .transferEncoding: .notImplemented
+        case .httpVersion: .versionUnsupported
+        default: .badRequest
+        }
+    }
+}

@@ -49,3 +49,114 @@ struct HeadAssembly<StartLine> {
         return end
     }
 }
+
+/// Finds where a head ends, over any number of pieces, looking at each byte once.
+///
+/// It takes only CRLF for a line's end, and says so at once when it sees another: a peer that ends lines otherwise would
+/// never be heard to finish.
+struct HeadScanner {
+    /// How many bytes have been looked at, up to the end or to the fault that was thrown.
+    private(set) var scanned = 0
+    private var lineStart = 0
+    /// The end of the first line (behind its CRLF), once it is there.
+    private(set) var firstLineEnd: Int?
+
+    /// The number of bytes up to and with the empty line, or `nil` while it has not come.
+    mutating func end(in bytes: Span<UInt8>, limit: Int) throws(WireError) -> Int? {
+        let available = min(bytes.count, limit)
+        var index = self.scanned
+        while let found = bytes.firstLineFeed(from: index, to: available) {
+            index = found
+            guard index > 0, bytes[index - 1] == .carriageReturn else {
+                self.scanned = index
+                throw WireError(.bareLineFeed)
+            }
+            guard index < 2 || bytes[index - 2] != .carriageReturn else {
+                self.scanned = index
+                throw WireError(.doubledCarriageReturn)
+            }
+            let line = self.lineStart
+            index += 1
+            self.lineStart = index
+            if self.firstLineEnd == nil {
+                self.firstLineEnd = index
+            } else if index - line == 2 {
+                self.scanned = index
+                return index
+            }
+        }
+        self.scanned = available
+        return nil
+    }
+}
+
+/// How large a head may be, in bytes and fields.
+package struct HeadLimits: Equatable, Sendable {
+    /// The whole head with its final empty line.
+    package var head: Int
+    /// One field line with name, colon and value.
+    package var field: Int
+    /// Field lines in one head.
+    package var fields: Int
+    /// The request target. A request line may have 64 bytes more.
+    package var target: Int
+
+    /// All in bytes, but for `fields`.
+    package init(head: Int, field: Int, fields: Int, target: Int) {
+        self.head = head
+        self.field = field
+        self.fields = fields
+        self.target = target
+    }
+
+    /// What callers may send unless the configuration says otherwise.
+    package static let request = HeadLimits(head: 32 << 10, field: 16 << 10, fields: 200, target: 8 << 10)
+
+    /// What is taken from an upstream.
+    package static let response = HeadLimits(head: 64 << 10, field: 64 << 10, fields: 200, target: 0)
+}
+
+/// The memory of a head's fields, for the next head of the same connection: most connections have one head at a time, so
+/// that it is nobody else's by then. Where it is, or where it was large, the next head takes new memory.
+struct SpareFields {
+    /// As many fields as most heads have.
+    private static let usual = 12
+    /// What one head with more took is not kept while the connection waits.
+    private static let most = 32
+
+    private var fields: [Field] = []
+
+    /// An empty list with room.
+    mutating func take() -> [Field] {
+        var fields: [Field] = []
+        swap(&fields, &self.fields)
+        // Keeps the memory where nobody else has it.
+        fields.removeAll(keepingCapacity: true)
+        fields.reserveCapacity(Self.usual)
+        return fields
+    }
+
+    /// Keeps the memory of a head that is given out now.
+    mutating func keep(_ fields: [Field]) {
+        if fields.capacity <= Self.most { self.fields = fields }
+    }
+}
+
+/// `HTTP/1.1` or `HTTP/1.0` (RFC 9112 §2.3).
+enum HTTPVersion {
+    /// The minor version.
+    ///
+    /// - Throws: ``WireError/Code/versionUnsupported`` for another version of HTTP, ``WireError/Code/badRequest`` for
+    ///   what is no HTTP version.
+    static func minor(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) -> UInt8 {
+        guard range.count == 8,
+            bytes[range.lower] == 0x48, bytes[range.lower + 1] == 0x54, bytes[range.lower + 2] == 0x54,
+            bytes[range.lower + 3] == 0x50, bytes[range.lower + 4] == .slash,
+            bytes[range.lower + 5].isDigit, bytes[range.lower + 6] == .dot, bytes[range.lower + 7].isDigit
+        else { throw .bad("no HTTP version where it belongs") }
+        guard bytes[range.lower + 5] == 0x31, bytes[range.lower + 7] <= 0x31 else {
+            throw WireError(.httpVersion)
+        }
+        return bytes[range.lower + 7] & 1
+    }
+}

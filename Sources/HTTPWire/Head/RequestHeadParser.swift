@@ -156,3 +156,118 @@ extension HeadLimits {
     /// The longest target with a method and a version before and behind it.
     fileprivate var requestLine: Int { self.target + 64 }
 }
+
+/// What the fields of a request mean together: host, expectation, and which of them stay here.
+struct RequestFields {
+    private(set) var host = ByteRange.empty
+    private(set) var expectsContinue = false
+    private(set) var hasCookies = false
+    private(set) var overridesMethod = false
+    private(set) var hasUnderscores = false
+
+    /// Marks as stripped what never goes upstream as it came: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
+    /// tells of the caller's address or of another target.
+    ///
+    /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled or malformed, or where credentials are
+    ///   doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
+    init(
+        _ fields: inout [Field],
+        in bytes: Span<UInt8>,
+        target: RequestTarget,
+        minorVersion: UInt8
+    ) throws(WireError) {
+        var hasHost = false
+        var hasAuthorization = false
+        for index in fields.indices {
+            let value = fields[index].value
+            switch fields[index].known {
+            case .host:
+                guard !hasHost else { throw .bad("more than one Host") }
+                hasHost = true
+                try HostField.check(value, in: bytes)
+                self.host = value
+            case .expect:
+                guard bytes.matches(value, "100-continue") else {
+                    throw WireError(.expectationFailed, "an expectation other than 100-continue")
+                }
+                self.expectsContinue = true
+            case .authorization:
+                guard !hasAuthorization else { throw .bad("more than one Authorization") }
+                hasAuthorization = true
+                try Self.requireASCII(value, in: bytes)
+            case .martlet:
+                for other in fields.indices[..<index]
+                where fields[other].known == .martlet && bytes.equal(fields[other].name, fields[index].name) {
+                    throw .bad("more than one Martlet field of a name")
+                }
+                try Self.requireASCII(value, in: bytes)
+            case .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xForwarded, .xRealIP, .xOriginalURL,
+                .xRewriteURL:
+                break
+            case .cookie:
+                self.hasCookies = true
+                continue
+            case .xHTTPMethodOverride, .xHTTPMethod, .xMethodOverride:
+                self.overridesMethod = true
+                continue
+            case .underscored:
+                self.hasUnderscores = true
+                continue
+            default: continue
+            }
+            fields[index].isStripped = true
+        }
+        guard hasHost || minorVersion == 0 else { throw .bad("no Host") }
+        if let authority = target.authority {
+            // `Host` says nothing beside it (RFC 9112 §3.2.2).
+            try HostField.check(authority, in: bytes)
+            self.host = authority
+        }
+    }
+
+    private static func requireASCII(_ value: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
+        guard bytes.isASCII(value) else { throw .bad("bytes above 0x7F in a field that is read here") }
+    }
+}
+
+/// The grammar of `Host` and of a target's authority: `uri-host [ ":" port ]` (RFC 9110 §7.2), without userinfo.
+enum HostField {
+    static func check(_ host: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
+        guard !host.isEmpty else { throw .bad("an empty host") }
+        var position = host.lower
+        if bytes[position] == 0x5B {
+            position += 1
+            while position < host.upper,
+                bytes[position].hexValue != nil || bytes[position] == .colon || bytes[position] == .dot
+            {
+                position += 1
+            }
+            guard position < host.upper, bytes[position] == 0x5D, position - host.lower > 2 else {
+                throw .bad("a malformed IPv6 host")
+            }
+            position += 1
+        } else {
+            while position < host.upper, bytes[position].isHostName { position += 1 }
+            guard position > host.lower else { throw .bad("a host without a name") }
+        }
+        guard position < host.upper else { return }
+        guard bytes[position] == .colon else { throw .bad("a character that no host has") }
+        var port = 0
+        let portStart = position + 1
+        for index in portStart..<host.upper {
+            guard bytes[index].isDigit else { throw .bad("a port that is not a number") }
+            port = port * 10 + Int(bytes[index] & 0x0F)
+            guard port <= 65_535 else { throw .bad("a port above 65535") }
+        }
+        guard portStart < host.upper else { throw .bad("an empty port") }
+    }
+
+    /// The name without its port.
+    package static func name(of host: ByteRange, in bytes: Span<UInt8>) -> ByteRange {
+        var position = host.upper
+        while position > host.lower, bytes[position - 1].isDigit { position -= 1 }
+        guard position > host.lower, bytes[position - 1] == .colon, position < host.upper else { return host }
+        // `[::1]` ends with a bracket, so a digit run at the end is a port there too.
+        return ByteRange(host.lower, position - 1)
+    }
+}

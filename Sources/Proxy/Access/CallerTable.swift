@@ -1,5 +1,7 @@
 package import HTTPWire
+import Listening
 import NIOCore
+package import TokenModel
 
 /// Who may use the gateway, by what proves it. An object, for the same reason as ``Gateway``.
 package final class CallerTable: Sendable {
@@ -64,5 +66,69 @@ package final class CallerTable: Sendable {
     func sender(of unverified: UnverifiedCaller) -> Caller? {
         guard let callers = self.callers else { return self.anyone }
         return unverified.sender(among: callers)
+    }
+}
+
+/// The callers of one table, by each thing that they are known by. An object, since each request takes hold of it.
+final class Callers: Sendable {
+    /// How long a look-up takes tells nothing of a key: what it may tell of is the digest, and nobody can choose a key by
+    /// its digest or come from one to the other.
+    private let byKey: [KeyDigest: Caller]
+    private let byCertificate: [(name: CertificateName, caller: Caller)]
+    private let byPeer: [(rule: PeerRule, caller: Caller)]
+    /// Whether a certificate means anything.
+    let knowsCertificates: Bool
+
+    /// - Parameter callers: in the configuration's order. Where two are meant by one certificate or process, the first is it.
+    init(_ callers: [(plan: CallerPlan, caller: Caller)]) {
+        self.byKey = callers.reduce(into: [:]) { found, entry in
+            for key in entry.plan.keys { found[key] = entry.caller }
+        }
+        self.byCertificate = callers.compactMap { plan, caller in plan.certificate.map { ($0, caller) } }
+        self.byPeer = callers.compactMap { plan, caller in plan.peer.map { ($0, caller) } }
+        self.knowsCertificates = !self.byCertificate.isEmpty
+    }
+
+    subscript(key: KeyDigest) -> Caller? { self.byKey[key] }
+
+    /// Who is known by what a connection itself says; asked once per connection.
+    func caller(of certificate: ClientCertificate?, _ peer: PeerIdentity?) -> Caller? {
+        if let certificate { return self.byCertificate.first { certificate.names.contains($0.name) }?.caller }
+        return peer.flatMap { peer in self.byPeer.first { $0.rule.covers(peer) }?.caller }
+    }
+}
+
+/// One of those who may use the gateway: how it proves itself, and what it may use.
+package struct CallerPlan: Sendable {
+    package var name: String
+    /// Of each key that is taken.
+    package var keys: [KeyDigest]
+    /// By what it is known from its certificate; `nil`: by none.
+    package var certificate: CertificateName?
+    /// By what it is known over a Unix socket, where its requests have no key; `nil`: it needs one.
+    package var peer: PeerRule?
+    /// Names of the routes it may use; `nil` for all.
+    package var routes: [String]?
+    /// Accounts it may use; `nil` for all.
+    package var accounts: [AccountID]?
+    /// Methods it may use, as they stand in a request; `nil` for all. `GET` does not include `HEAD`.
+    package var methods: [String]?
+
+    package init(
+        name: String,
+        keys: [KeyDigest] = [],
+        certificate: CertificateName? = nil,
+        peer: PeerRule? = nil,
+        routes: [String]? = nil,
+        accounts: [AccountID]? = nil,
+        methods: [String]? = nil
+    ) {
+        self.name = name
+        self.keys = keys
+        self.certificate = certificate
+        self.peer = peer
+        self.routes = routes
+        self.accounts = accounts
+        self.methods = methods
     }
 }

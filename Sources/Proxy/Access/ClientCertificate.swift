@@ -1,4 +1,5 @@
 package import NIOSSL
+import SwiftASN1
 
 #if canImport(Glibc)
     import Glibc
@@ -23,5 +24,145 @@ package struct ClientCertificate: Equatable, Sendable {
     package init(_ certificate: NIOSSLCertificate, at now: Int = time(nil)) {
         let isCurrent = certificate.notValidBefore <= now && now <= certificate.notValidAfter
         self.names = isCurrent ? (try? CertificateReader.names(in: certificate.toDERBytes())) ?? [] : []
+    }
+}
+
+/// One name by which a caller may be known from its certificate.
+package enum CertificateName: Equatable, Sendable {
+    /// The whole subject, as RFC 4514 writes it: `CN=batch,O=Acme`.
+    case subject(String)
+    /// A subject alternative name (RFC 5280 §4.2.1.6), in lower case. It is a name and no pattern: `*.internal` is nobody
+    /// but `*.internal`.
+    case dns(String)
+    case uri(String)
+    case email(String)
+
+    /// Byte by byte: texts that Unicode calls equivalent are the names of two, and an authority may issue them to two.
+    package static func == (one: CertificateName, other: CertificateName) -> Bool {
+        switch (one, other) {
+        case (.subject(let one), .subject(let other)), (.dns(let one), .dns(let other)),
+            (.uri(let one), .uri(let other)),
+            (.email(let one), .email(let other)):
+            one.utf8.elementsEqual(other.utf8)
+        case (.subject, _), (.dns, _), (.uri, _), (.email, _): false
+        }
+    }
+}
+
+/// The subject of a certificate as RFC 4514 writes it, with the names of attributes that `openssl` uses: one text for one
+/// name.
+enum DistinguishedNameText {
+    private static let attributes: [ASN1ObjectIdentifier: String] = [
+        [2, 5, 4, 3]: "CN", [2, 5, 4, 4]: "SN", [2, 5, 4, 5]: "serialNumber", [2, 5, 4, 6]: "C", [2, 5, 4, 7]: "L",
+        [2, 5, 4, 8]: "ST", [2, 5, 4, 9]: "street", [2, 5, 4, 10]: "O", [2, 5, 4, 11]: "OU", [2, 5, 4, 12]: "title",
+        [2, 5, 4, 42]: "GN", [0, 9, 2342, 19_200_300, 100, 1, 1]: "UID", [0, 9, 2342, 19_200_300, 100, 1, 25]: "DC",
+        [1, 2, 840, 113_549, 1, 9, 1]: "emailAddress",
+    ]
+
+    /// - Returns: `nil` for an empty name, and for one with attributes or characters that it has no text for.
+    /// - Throws: for what is no name.
+    static func text(of name: ASN1Node) throws -> String? {
+        var sets: [String] = []
+        var list = try CertificateReader.parts(of: name)
+        while let set = list.next() {
+            var pairs: [String] = []
+            var members = try CertificateReader.parts(of: set)
+            while let member = members.next() {
+                var parts = try CertificateReader.parts(of: member)
+                guard let type = parts.next(), let value = parts.next(),
+                    let attribute = try Self.attributes[ASN1ObjectIdentifier(derEncoded: type)],
+                    let text = Self.value(value)
+                else { return nil }
+                pairs.append("\(attribute)=\(text)")
+            }
+            // Backwards, as the sets themselves: so `openssl` writes it.
+            sets.append(pairs.reversed().joined(separator: "+"))
+        }
+        return sets.isEmpty ? nil : sets.reversed().joined(separator: ",")
+    }
+
+    private static func value(_ node: ASN1Node) -> String? {
+        guard [.utf8String, .printableString, .ia5String].contains(node.identifier),
+            case .primitive(let bytes) = node.content, !bytes.isEmpty,
+            let text = String(validating: bytes, as: UTF8.self),
+            text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+        else { return nil }
+        var escaped = ""
+        for (offset, character) in text.unicodeScalars.enumerated() {
+            let isFirst = offset == 0
+            let isLast = offset == text.unicodeScalars.count - 1
+            switch character {
+            case ",", "+", "\"", "\\", "<", ">", ";": escaped += "\\"
+            case "#" where isFirst, " " where isFirst || isLast: escaped += "\\"
+            default: break
+            }
+            escaped.unicodeScalars.append(character)
+        }
+        return escaped
+    }
+}
+
+/// Finds the names in a certificate (RFC 5280 §4.1). Whether it is one at all, and good, the handshake has found out.
+enum CertificateReader {
+    private struct Malformed: Error {}
+
+    private static let version = ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific)
+    private static let extensions = ASN1Identifier(tagWithNumber: 3, tagClass: .contextSpecific)
+    private static let alternativeNames: ASN1ObjectIdentifier = [2, 5, 29, 17]
+
+    /// - Throws: for what is no certificate.
+    static func names(in bytes: [UInt8]) throws -> [CertificateName] {
+        var certificate = try Self.parts(of: DER.parse(bytes))
+        guard let body = certificate.next() else { throw Malformed() }
+        var fields = try Self.parts(of: body)
+        // The serial number is the first, or stands behind the version; then come algorithm, issuer and validity.
+        var field = fields.next()
+        if field?.identifier == Self.version { field = fields.next() }
+        for _ in 0..<3 { field = fields.next() }
+        guard field != nil, let subject = fields.next() else { throw Malformed() }
+        var names = try DistinguishedNameText.text(of: subject).map { [CertificateName.subject($0)] } ?? []
+        while let field = fields.next() {
+            guard field.identifier == Self.extensions else { continue }
+            var wrapped = try Self.parts(of: field)
+            guard let list = wrapped.next() else { throw Malformed() }
+            var members = try Self.parts(of: list)
+            while let member = members.next() { names += try Self.alternatives(in: member) }
+        }
+        return names
+    }
+
+    /// What one extension says, if it is the one of alternative names.
+    private static func alternatives(in member: ASN1Node) throws -> [CertificateName] {
+        var parts = try Self.parts(of: member)
+        guard let id = parts.next() else { throw Malformed() }
+        guard try ASN1ObjectIdentifier(derEncoded: id) == Self.alternativeNames else { return [] }
+        // It may say before its value that it is critical.
+        var value = parts.next()
+        if value?.identifier == .boolean { value = parts.next() }
+        guard let value else { throw Malformed() }
+        var names: [CertificateName] = []
+        var list = try Self.parts(of: DER.parse(ASN1OctetString(derEncoded: value).bytes))
+        while let name = list.next() {
+            guard name.identifier.tagClass == .contextSpecific, case .primitive(let bytes) = name.content,
+                let text = Self.plainText(bytes)
+            else { continue }
+            switch name.identifier.tagNumber {
+            case 1: names.append(.email(text))
+            case 2: names.append(.dns(text.lowercased()))
+            case 6: names.append(.uri(text))
+            default: continue
+            }
+        }
+        return names
+    }
+
+    /// Visible ASCII: what else is in there is a name that nobody can have configured.
+    private static func plainText(_ bytes: ArraySlice<UInt8>) -> String? {
+        bytes.allSatisfy { (0x21...0x7E).contains($0) } ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+
+    static func parts(of node: ASN1Node) throws -> ASN1NodeCollection.Iterator {
+        guard case .constructed(let parts) = node.content else { throw Malformed() }
+        return parts.makeIterator()
     }
 }

@@ -1,3 +1,4 @@
+internal import Crypto
 import HTTPWire
 
 /// What a request proves its caller by: the one field that decides, and where the key stands in it.
@@ -72,6 +73,69 @@ struct PresentedKey {
             return KeyDigest(of: pair.span.extracting((colon + 1)...))
         case .foreign:
             return nil
+        }
+    }
+}
+
+/// The SHA-256 of a caller's key: what the configuration knows of it.
+package struct KeyDigest: Hashable, Sendable {
+    private let first: UInt64
+    private let second: UInt64
+    private let third: UInt64
+    private let fourth: UInt64
+
+    /// The length of a digest, in bytes.
+    package static let count = SHA256.Digest.byteCount
+
+    /// A digest as the configuration has it; `nil` for another number of bytes.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.count else { return nil }
+        unsafe self.init(bytes.span.bytes)
+    }
+
+    /// The digest of a key.
+    package init(of key: Span<UInt8>) {
+        var hash = SHA256()
+        unsafe key.withUnsafeBytes { unsafe hash.update(bufferPointer: $0) }
+        self = unsafe hash.finalize().withUnsafeBytes { unsafe Self($0.bytes) }
+    }
+
+    private init(_ bytes: RawSpan) {
+        self.first = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self)
+        self.second = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        self.third = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: 16, as: UInt64.self)
+        self.fourth = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: 24, as: UInt64.self)
+    }
+}
+
+/// Base64 (RFC 4648 §4), as the credentials of `Basic` are written.
+enum Base64 {
+    /// - Returns: `nil` for anything but the alphabet, with or without padding at the end.
+    static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        var count = text.count
+        while count > 0, text.count - count < 2, text[count - 1] == 0x3D { count -= 1 }
+        // Six bits are no byte.
+        guard count % 4 != 1 else { return nil }
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(count / 4 * 3 + 2)
+        var bits: UInt32 = 0
+        for index in 0..<count {
+            guard let value = Self.value(of: text[index]) else { return nil }
+            bits = bits << 6 | UInt32(value)
+            guard index % 4 != 0 else { continue }
+            decoded.append(UInt8(truncatingIfNeeded: bits >> UInt32(6 - 2 * (index % 4))))
+        }
+        return decoded
+    }
+
+    private static func value(of character: UInt8) -> UInt8? {
+        switch character {
+        case 0x41...0x5A: character - 0x41
+        case 0x61...0x7A: character - 0x47
+        case 0x30...0x39: character + 4
+        case 0x2B: 62
+        case 0x2F: 63
+        default: nil
         }
     }
 }

@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 package import TokenModel
 
 /// One account's current pass on one event loop, with the lines that carry its token, made once per pass. An object, for
@@ -135,4 +135,62 @@ extension PassSlot: CustomStringConvertible, CustomDebugStringConvertible, Custo
     package var description: String { "slot of \(self.account)" }
     package var debugDescription: String { self.description }
     package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// What the kill switch asks of a token that a request carries, besides its slot: two numbers, which cost nothing to copy.
+package struct TokenOrigin: Equatable, Sendable {
+    /// The kill epoch that the token's writer had read.
+    package let stamp: Epoch
+    /// Whose token it is, and was before: a place in the slot's list.
+    let owner: Int
+}
+
+/// Which field carries the token, and what stands before it there. The one place of the data path that opens a token.
+package struct Injection: Sendable, Hashable {
+    package var header: String
+    package var prefix: String
+
+    package init(header: String = "Authorization", prefix: String = "Bearer ") {
+        self.header = header
+        self.prefix = prefix
+    }
+
+    /// The injected line and the empty line that ends the head.
+    ///
+    /// Tokens are checked for characters that could end a line when they are taken from a provider or an import.
+    package func line(for pass: Pass) -> ByteBuffer {
+        var line = ByteBuffer()
+        line.reserveCapacity(self.header.utf8.count + self.prefix.utf8.count + pass.accessToken.count + 6)
+        line.writeString("\(self.header): \(self.prefix)")
+        pass.accessToken.withUnredacted { token in
+            for index in token.indices { line.writeInteger(token[index]) }
+        }
+        line.writeStaticString("\r\n\r\n")
+        return line
+    }
+}
+
+/// The pass of each account as it was last announced, whether any route uses it or not: when a route comes that does,
+/// nobody announces it again. Dead ones are not kept.
+package struct PassBook: Sendable {
+    private var passes: [AccountID: Pass] = [:]
+    /// Which tokens are dead.
+    package private(set) var epochs = KillEpochs()
+
+    package init() {}
+
+    package mutating func follow(_ event: PassEvent) {
+        switch event {
+        case .installed(let pass): if self.epochs.verdict(on: pass) == .live { self.passes[pass.account] = pass }
+        case .dropped(let account), .retired(let account): self.passes[account] = nil
+        }
+    }
+
+    /// Goes by a kill log from now on, unless that is an older one.
+    package mutating func fence(_ epochs: KillEpochs) {
+        if epochs.last >= self.epochs.last { self.epochs = epochs }
+        self.passes = self.passes.filter { self.epochs.verdict(on: $0.value) == .live }
+    }
+
+    package subscript(account: AccountID) -> Pass? { self.passes[account] }
 }

@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import Synchronization
 import TokenModel
 
 /// A route as an event loop uses it: all that can be made before the first request is made.
@@ -140,5 +141,29 @@ package final class Route: Sendable {
             position += 1
         }
         return position - path.lower
+    }
+}
+
+/// Whether a route has dropped cookies yet: that is told once, whichever event loop sees it first.
+final class CookieNotice: Sendable {
+    /// Whose cookies do not pass.
+    enum Side { case request, response }
+
+    private let wasRequestSeen = Atomic(false)
+    private let wasResponseSeen = Atomic(false)
+
+    /// Cookies were dropped.
+    ///
+    /// - Returns: whether those are the first of this side.
+    func isFirst(of side: Side) -> Bool {
+        switch side {
+        case .request: Self.isFirst(self.wasRequestSeen)
+        case .response: Self.isFirst(self.wasResponseSeen)
+        }
+    }
+
+    private static func isFirst(_ wasSeen: borrowing Atomic<Bool>) -> Bool {
+        // Nearly all find it set: reading it costs the other loops nothing.
+        !wasSeen.load(ordering: .relaxed) && !wasSeen.exchange(true, ordering: .relaxed)
     }
 }

@@ -1,5 +1,7 @@
 import HTTPWire
+package import Listening
 package import NIOCore
+import Synchronization
 import Telemetry
 import TokenModel
 
@@ -64,5 +66,83 @@ extension GatewayLoop {
         record.reason = OverloadResponder.error.message
         record.isWhole = status != 0
         self.meter.ended(record, at: .now)
+    }
+}
+
+/// Stands where a caller's pipeline will be until it is known where the connection comes from: then either that is built,
+/// or the caller is turned away because its address has its share.
+///
+/// Only where there is such a limit; else nobody asks.
+final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let limit: AddressLimit
+    private let open: () throws -> Void
+    private let turnAway: () throws -> Void
+
+    init(_ limit: AddressLimit, open: @escaping () throws -> Void, turnAway: @escaping () throws -> Void) {
+        self.limit = limit
+        self.open = open
+        self.turnAway = turnAway
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        do {
+            if self.enter(context.channel) { try self.open() } else { try self.turnAway() }
+            context.fireChannelActive()
+            context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+        } catch {
+            context.close(promise: nil)
+        }
+    }
+
+    private func enter(_ channel: any Channel) -> Bool {
+        guard let address = channel.remoteAddress.flatMap({ PeerNetwork($0) }) else { return true }
+        guard self.limit.enter(address) else { return false }
+        let limit = self.limit
+        channel.closeFuture.whenComplete { _ in limit.leave(address) }
+        return true
+    }
+}
+
+/// How many connections one address may have, over all event loops.
+package final class AddressLimit: Sendable {
+    private let most: Atomic<Int>
+    private let counts = Mutex<[PeerNetwork: Int]>([:])
+
+    /// - Parameter limit: 0 for any number.
+    package init(_ limit: Int) {
+        self.most = Atomic(limit)
+    }
+
+    /// How many; 0 for any number. What came while there was no limit is not counted.
+    package var limit: Int {
+        get { self.most.load(ordering: .relaxed) }
+        set { self.most.store(newValue, ordering: .relaxed) }
+    }
+
+    /// There is a limit at all.
+    package var isSet: Bool { self.limit > 0 }
+
+    /// Addresses that have connections now.
+    package var count: Int { self.counts.withLock(\.count) }
+
+    /// Takes a place of an address, if it has one left.
+    package func enter(_ address: PeerNetwork) -> Bool {
+        let limit = self.limit
+        return self.counts.withLock { counts in
+            let count = counts[address] ?? 0
+            guard count < limit || limit == 0 else { return false }
+            counts[address] = count + 1
+            return true
+        }
+    }
+
+    /// Gives a place back.
+    package func leave(_ address: PeerNetwork) {
+        self.counts.withLock { counts in
+            // Else each address that ever came would be remembered.
+            counts[address] = counts[address].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
     }
 }

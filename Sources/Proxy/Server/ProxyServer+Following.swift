@@ -2,6 +2,7 @@ import Listening
 import NIOCore
 import Synchronization
 package import Telemetry
+package import TokenModel
 
 /// Going by another configuration while requests are under way.
 extension ProxyServer {
@@ -45,4 +46,100 @@ extension ProxyServer {
 
     /// Names of the routes, in the order in which ``traffic()`` counts them; with those that were there before.
     package var routeNames: [String] { self.running.withLock { $0.table.names } }
+}
+
+/// Whose certificates are others than before.
+package struct CertificateRenewal: Equatable, Sendable {
+    /// Where callers connect.
+    package var listeners: [ProxyPlan.Address] = []
+    /// Names of routes.
+    package var routes: [String] = []
+
+    package init(listeners: [ProxyPlan.Address] = [], routes: [String] = []) {
+        self.listeners = listeners
+        self.routes = routes
+    }
+}
+
+extension ProxyServer {
+    /// Takes over the certificates of `plan`, which has read them anew, for connections made from now on. What is open goes
+    /// on with what it began with: a caller's connection to its end, an upstream's to the end of its request.
+    ///
+    /// It takes those of a listener that stands in the same place with the same address, and those of routes that have
+    /// them from the same files. What else `plan` says is left aside.
+    package func renewCertificates(from plan: ProxyPlan) -> CertificateRenewal {
+        let (renewal, upstreams) = self.renew(from: plan)
+        self.ifLoopsRun {
+            for loop in self.loops { loop.eventLoop.execute { loop.value.renew(upstreams) } }
+        }
+        return renewal
+    }
+
+    /// - Returns: also what upstreams are asked for now that they were not before.
+    private func renew(from plan: ProxyPlan) -> (CertificateRenewal, upstreams: Set<UpstreamTLS>) {
+        var renewal = CertificateRenewal()
+        for (mine, other) in zip(self.plan.listeners, plan.listeners) where mine.address == other.address {
+            if let tls = mine.tls, let other = other.tls, tls.renew(from: other) {
+                renewal.listeners.append(mine.address)
+            }
+        }
+        let table = self.running.withLock { $0.table }
+        let read = plan.routes.compactMap(\.upstream.tls)
+        var isNews: [UpstreamTLS: Bool] = [:]
+        // With those that no route uses just now: a later one may.
+        for tls in table.pools.compactMap(\.tls) where isNews[tls] == nil {
+            guard let other = read.first(where: { $0 == tls }) else { continue }
+            isNews[tls] = tls.renew(from: other)
+        }
+        renewal.routes = table.plans.sorted { $0.number < $1.number }
+            .filter { $0.plan.upstream.tls.flatMap { isNews[$0] } == true }
+            .map(\.plan.name)
+        return (renewal, Set(isNews.filter(\.value).keys))
+    }
+}
+
+/// What the kill switch asks of the data path.
+extension ProxyServer {
+    /// Has every event loop go by a kill log, unless that is older than the one it goes by. When it returns no request
+    /// leaves any more with a token that is dead by it, and those under way that carry one are closed, or may end.
+    ///
+    /// On each loop, within one tick: dead passes leave their slots, and none is put there from then on, whoever
+    /// announces it. Requests that wait for an account that is killed are answered so. Of those that carry a dead token,
+    /// the ones whose head the kernel does not have are closed without it, and the others are cut on both sides, so that no
+    /// half answer looks whole, or left to end where ``KillEpochs/mayEnd(with:of:at:)`` says so. A caller that has got
+    /// nothing of an answer is answered `killed`.
+    ///
+    /// Calling it again does no harm.
+    ///
+    /// - Parameter providers: whose tokens each account is configured for, to tell whether those that wait wait in vain.
+    ///   Of an account that is not there, its last pass tells.
+    package func fence(
+        _ epochs: KillEpochs,
+        providers: [AccountID: ProviderID] = [:]
+    ) async -> FencedExchanges {
+        var answers: [EventLoopFuture<FencedExchanges>] = []
+        self.ifLoopsRun {
+            self.running.withLock { $0.passes.fence(epochs) }
+            answers = self.loops.map { loop in
+                loop.eventLoop.submit { loop.value.fence(epochs, providers: providers) }
+            }
+        }
+        var fenced = FencedExchanges()
+        // It fails where the loop has ended in the meantime, and all of its connections have with it.
+        for answer in answers { fenced += (try? await answer.get()) ?? FencedExchanges() }
+        return fenced
+    }
+
+    /// The kill log that the event loops go by, or have been told to.
+    package var epochs: KillEpochs { self.running.withLock { $0.passes.epochs } }
+
+    /// Sets the moment from which on no token leaves, until it is set anew. Before the first call there is none.
+    ///
+    /// A request that comes later asks the ``PassSource`` as if it had no pass. Whoever renews the lease there does it by
+    /// this, before giving the pass: what is done to the loops comes to them in order.
+    package func inject(until end: BootInstant) {
+        self.ifLoopsRun {
+            for loop in self.loops { loop.eventLoop.execute { loop.value.inject(until: end) } }
+        }
+    }
 }

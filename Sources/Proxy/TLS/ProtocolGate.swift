@@ -45,3 +45,87 @@ final class ProtocolGate: ChannelInboundHandler, RemovableChannelHandler {
         if !self.hasRefused { context.fireChannelInactive() }
     }
 }
+
+/// The first message of a TLS connection (RFC 8446 §4.1.2), read only for the protocols that the client offers (RFC 7301).
+///
+/// TLS itself judges it afterwards: what can't be read here offers nothing.
+package enum ClientHello {
+    /// What a client says it would speak inside of TLS.
+    package enum Offer: Equatable, Sendable {
+        /// That can't be said before there are so many bytes.
+        case needsMore(Int)
+        /// It names no protocol, or is no such message.
+        case nothing
+        /// It names some, and `http/1.1` is one of them or not.
+        case protocols(includesHTTP11: Bool)
+    }
+
+    /// A message in more records is not put together: honest ones have one or two, and it is looked at from its beginning
+    /// with each.
+    private static let recordLimit = 8
+    /// What TLS puts into one record at most, and this message into all of them, in bytes.
+    private static let limit = 16 << 10
+
+    /// - Parameter bytes: all that the client has sent.
+    package static func offer(in bytes: Span<UInt8>) -> Offer {
+        var message: [UInt8] = []
+        var position = 0
+        for _ in 0..<Self.recordLimit {
+            guard position + 5 <= bytes.count else {
+                return Self.isRecordBegun(bytes, at: position) ? .needsMore(position + 5) : .nothing
+            }
+            guard Self.isRecordBegun(bytes, at: position) else { return .nothing }
+            let length = Int(bytes[position + 3]) << 8 | Int(bytes[position + 4])
+            guard length > 0, length <= Self.limit else { return .nothing }
+            let end = position + 5 + length
+            guard end <= bytes.count else { return .needsMore(end) }
+            for index in position + 5..<end { message.append(bytes[index]) }
+            position = end
+            guard message.count >= 4 else { continue }
+            let needed = 4 + (Int(message[1]) << 16 | Int(message[2]) << 8 | Int(message[3]))
+            guard message[0] == 1, needed <= Self.limit else { return .nothing }
+            if message.count >= needed { return Self.offer(ofMessage: message[4..<needed]) }
+        }
+        return .nothing
+    }
+
+    /// A record of the handshake, as far as it is here.
+    private static func isRecordBegun(_ bytes: Span<UInt8>, at position: Int) -> Bool {
+        (position >= bytes.count || bytes[position] == 22) && (position + 1 >= bytes.count || bytes[position + 1] == 3)
+    }
+
+    private static func offer(ofMessage message: ArraySlice<UInt8>) -> Offer {
+        // Version and random; session, suites and compressions each behind its length.
+        var rest = message.dropFirst(34)
+        guard rest.takeVector(1) != nil, rest.takeVector(2) != nil, rest.takeVector(1) != nil,
+            var extensions = rest.takeVector(2)
+        else { return .nothing }
+        while let type = extensions.takeNumber(2), var content = extensions.takeVector(2) {
+            guard type == 16 else { continue }
+            guard var names = content.takeVector(2), !names.isEmpty else { return .nothing }
+            var includesHTTP11 = false
+            while !names.isEmpty {
+                guard let name = names.takeVector(1) else { return .nothing }
+                includesHTTP11 = includesHTTP11 || name.elementsEqual("http/1.1".utf8)
+            }
+            return .protocols(includesHTTP11: includesHTTP11)
+        }
+        return .nothing
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// A number of `size` bytes, the highest first.
+    fileprivate mutating func takeNumber(_ size: Int) -> Int? {
+        guard self.count >= size else { return nil }
+        defer { self = self.dropFirst(size) }
+        return self.prefix(size).reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// What stands behind its length, which has `size` bytes.
+    fileprivate mutating func takeVector(_ size: Int) -> ArraySlice<UInt8>? {
+        guard let count = self.takeNumber(size), self.count >= count else { return nil }
+        defer { self = self.dropFirst(count) }
+        return self.prefix(count)
+    }
+}

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOSSL
 import Synchronization
 
@@ -22,5 +23,26 @@ final class RenewableContext: Sendable {
             context = renewed
             return !isSame
         }
+    }
+}
+
+extension TLSConfiguration {
+    /// What the gateway asks of TLS on both of its sides: version 1.2 or 1.3, HTTP/1.1 inside, and of the suites of 1.2
+    /// those that encrypt and authenticate in one. Those of CBC have been attacked time and again (RFC 7457), and whoever
+    /// speaks 1.2 has others.
+    static var ofGateway: TLSConfiguration {
+        // Not the library's for servers: that wants its certificate before it can be asked to read one.
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuiteValues = [
+            .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+            .TLS_RSA_WITH_AES_128_GCM_SHA256, .TLS_RSA_WITH_AES_256_GCM_SHA384,
+        ]
+        configuration.applicationProtocols = ["http/1.1"]
+        // A closing connection reads no more, or has had its two seconds: the other side's farewell is not waited for.
+        configuration.shutdownTimeout = .milliseconds(100)
+        return configuration
     }
 }

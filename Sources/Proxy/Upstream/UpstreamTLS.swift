@@ -1,5 +1,6 @@
 import NIOCore
 import NIOSSL
+import NIOTLS
 
 /// How an upstream over TLS proves who it is, and the gateway where that is asked. There is no way to turn the first off.
 package struct UpstreamTLS: Sendable {
@@ -55,4 +56,32 @@ package struct UpstreamTLS: Sendable {
 extension UpstreamTLS: Hashable {
     package static func == (left: UpstreamTLS, right: UpstreamTLS) -> Bool { left.files == right.files }
     package func hash(into hasher: inout Hasher) { hasher.combine(self.files) }
+}
+
+/// Stands behind a connection's TLS until the handshake is done and somebody has taken note.
+final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let done: EventLoopPromise<Void>
+
+    init(on eventLoop: any EventLoop) {
+        self.done = eventLoop.makePromise()
+    }
+
+    /// Succeeds with the handshake, and fails with what went wrong or when the connection ends before.
+    var settled: EventLoopFuture<Void> { self.done.futureResult }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { self.done.succeed() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.done.fail(error)
+        context.fireErrorCaught(error)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.done.fail(ChannelError.eof)
+    }
 }

@@ -1,3 +1,32 @@
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// Where something stands in the bytes of a head: half-open, counted from the head's first byte.
+package struct ByteRange: Equatable, Sendable {
+    private let start: UInt32
+    private let end: UInt32
+
+    /// From `lower` up to before `upper`.
+    package init(_ lower: Int, _ upper: Int) {
+        // A head is bounded far below 4 GiB by its limits.
+        self.start = UInt32(truncatingIfNeeded: lower)
+        self.end = UInt32(truncatingIfNeeded: upper)
+    }
+
+    /// Nothing, nowhere.
+    package static let empty = ByteRange(0, 0)
+
+    /// The first byte.
+    package var lower: Int { Int(self.start) }
+    /// Behind the last byte.
+    package var upper: Int { Int(self.end) }
+    /// In bytes.
+    package var count: Int { Int(self.end) - Int(self.start) }
+    /// Whether no byte is in it.
+    package var isEmpty: Bool { self.start == self.end }
+}
+
 // The character classes of RFC 9110 §5.6.2 and RFC 3986 as bit sets: no table in memory, no branch per class.
 
 extension UInt8 {
@@ -116,5 +145,39 @@ extension Span<UInt8> {
         while lower < upper, self[lower] == .space || self[lower] == .tab { lower += 1 }
         while lower < upper, self[upper - 1] == .space || self[upper - 1] == .tab { upper -= 1 }
         return ByteRange(lower, upper)
+    }
+}
+
+// The two searches that every byte of a head goes through, many bytes at a time.
+
+extension Span<UInt8> {
+    /// The first LF at or behind `start` and before `end`.
+    func firstLineFeed(from start: Int, to end: Int) -> Int? {
+        precondition(start >= 0 && end <= self.count)
+        guard start < end else { return nil }
+        return unsafe self.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress,
+                let found = unsafe memchr(base + start, CInt(UInt8.lineFeed), end - start)
+            else { return nil }
+            return unsafe UnsafeRawPointer(found) - UnsafeRawPointer(base)
+        }
+    }
+
+    /// Where the first eight bytes begin, counted in steps of eight from `start`, that hold a control character (a tab is
+    /// one too) or DEL, or that are not all there.
+    func endOfVisibleWords(from start: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highBits: UInt64 = 0x8080_8080_8080_8080
+        var position = start
+        while position + 8 <= self.count {
+            let word = unsafe self.bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
+            // A subtraction that borrows sets a byte's high bit; bytes that had it before are no ASCII, and may stand here.
+            let controls = (word &- ones &* 0x20) & ~word
+            let flipped = word ^ (ones &* 0x7F)
+            let deletes = (flipped &- ones) & ~flipped
+            guard (controls | deletes) & highBits == 0 else { break }
+            position += 8
+        }
+        return position
     }
 }

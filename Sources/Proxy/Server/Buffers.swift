@@ -1,3 +1,4 @@
+internal import CShims
 package import NIOCore
 
 /// The memory of buffers that have gone out, for the next ones of their kind: as many as one tick of a loop sends.
@@ -30,5 +31,40 @@ package struct SpareBuffers {
     /// Keeps the memory of a buffer that goes out now.
     package mutating func keep(_ buffer: ByteBuffer) {
         if self.buffers.count < Self.limit, buffer.capacity <= Self.largest { self.buffers.append(buffer) }
+    }
+}
+
+extension ByteBuffer {
+    /// Empties the buffer and overwrites what it held.
+    ///
+    /// Where somebody else still has the memory, that stays as it is, and this takes memory of its own.
+    package mutating func wipe() {
+        let count = self.writerIndex
+        guard count > 0 else { return }
+        self.clear()
+        unsafe self.withUnsafeMutableWritableBytes { bytes in
+            if let base = bytes.baseAddress { unsafe martlet_zero(base, Swift.min(count, bytes.count)) }
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// CRLF, made once.
+    static let lineEnd = ByteBuffer(string: "\r\n")
+
+    /// Puts what was read behind the bytes that wait, without what was taken before them: a stream whose every read ends
+    /// within a chunk's size would else keep all that ever came.
+    mutating func append(_ read: ByteBuffer) {
+        guard self.readableBytes > 0 else {
+            self = read
+            return
+        }
+        if self.readerIndex > 0 {
+            var fresh = ByteBuffer()
+            fresh.reserveCapacity(self.readableBytes + read.readableBytes)
+            fresh.writeImmutableBuffer(self)
+            self = fresh
+        }
+        self.writeImmutableBuffer(read)
     }
 }
