@@ -40,9 +40,9 @@ package struct RequestHead: Sendable {
     package var mayMisleadItsAnswer: Bool { self.method == .head && self.overridesMethod }
 
     /// The host without its port.
-    package var hostName: ByteRange {
-        HostField.name(of: self.host, in: self.bytes.readableBytesUInt8Span)
-    }
+    ///
+    /// - Parameter bytes: the head's own, which whoever asks has at hand.
+    package func hostName(in bytes: Span<UInt8>) -> ByteRange { HostField.name(of: self.host, in: bytes) }
 }
 
 /// A request method (RFC 9110 §9): the known ones by name, any other token as it came.

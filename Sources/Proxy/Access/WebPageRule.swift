@@ -20,7 +20,7 @@ struct WebPageRule: Sendable {
     func refusal(of request: RequestHead) -> GatewayError? {
         let bytes = request.bytes.readableBytesUInt8Span
         if let refusal = Self.markedRefusal(of: request, in: bytes) { return refusal }
-        let host = request.hostName
+        let host = request.hostName(in: bytes)
         // HTTP/1.0 without a host: no browser has ever sent that.
         guard !host.isEmpty, !self.isOwn(host, in: bytes) else { return nil }
         return GatewayError(

@@ -200,15 +200,15 @@ final class HTTP1Downstream: ChannelDuplexHandler {
 
     /// Takes from the reader whatever the exchange can take now.
     private func process() {
-        guard !self.isProcessing else { return }
-        guard let exchange = self.exchange else { return }
+        guard !self.isProcessing, let exchange = self.exchange else { return }
         self.isProcessing = true
-        while case .open = self.state, self.exchange != nil, self.step(exchange) {}
+        while self.step(exchange) {}
         self.isProcessing = false
     }
 
     /// - Returns: whether there may be more to do.
     private func step(_ exchange: Exchange) -> Bool {
+        guard case .open = self.state else { return false }
         guard self.reader.isInBody ? exchange.wantsBody : exchange.isIdle && self.isWritable else { return false }
         do throws(WireError) {
             switch try self.reader.next() {
@@ -391,7 +391,6 @@ extension HTTP1Downstream {
     /// Ends the connection whatever it does; a tunnel with a reset, since nothing else tells that it was cut.
     func closeNow() {
         switch self.state {
-        // Nothing else tells that a tunnel, or an answer, was cut.
         case .tunnelling: self.reset()
         case .open where self.exchange?.isIdle == false: self.reset()
         case .ending(let ending) where !ending.isAnswerOut: self.reset()

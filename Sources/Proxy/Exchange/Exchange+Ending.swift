@@ -51,10 +51,15 @@ extension Exchange {
         case .passing:
             self.note(error)
             self.cut()
-        case .ended:
-            self.request.stop()
-            self.finish(isReusable: false)
+        case .ended: self.stopRequest()
         }
+    }
+
+    /// The response is whole, and the rest of the request has nowhere to go. A tunnel is cut.
+    func stopRequest() {
+        guard !self.isTunnel else { return self.cut() }
+        self.request.stop()
+        self.finish(isReusable: false)
     }
 
     /// Ends a response that can't be whole any more. What has come of it goes on; then the end tells of the cut where its
@@ -91,6 +96,8 @@ extension Exchange {
         if let record = self.record.take() { self.loop.meter.ended(record, at: .now) }
         if self.wait != nil { self.loop.stopsWaiting(self) }
         self.request.reset()
+        self.settle()
+        self.trailers = nil
         self.response.reset()
         self.attempt.reset()
         self.head = nil

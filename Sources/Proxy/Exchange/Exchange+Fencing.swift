@@ -103,8 +103,7 @@ extension Exchange {
             self.abort()
         case .stopRequest:
             self.sever()
-            self.request.stop()
-            self.finish(isReusable: false)
+            self.stopRequest()
         }
         return consequence
     }

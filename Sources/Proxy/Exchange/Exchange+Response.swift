@@ -22,7 +22,7 @@ extension Exchange {
 
     /// Decides what a response means for the request, and does it.
     private func judge(_ head: ResponseHead, on route: Route, rejectsToken: Bool) {
-        let isKept = self.request.isRepeatable
+        let isKept = self.isKept
         let judgement = self.attempt.judge(
             Attempt.Response(
                 rejectsToken: rejectsToken,
@@ -103,6 +103,8 @@ extension Exchange {
             )
         else { return self.refuseEndless() }
         self.needsDownstreamFlush = true
+        // What a caller still sends is thrown away, so that it comes to read.
+        if self.request.phase == .stopped { self.downstream.resume() }
         self.passInspected()
     }
 
@@ -116,7 +118,7 @@ extension Exchange {
         } else if wasAsked {
             self.startBody()
         }
-        self.request.settle()
+        self.settle()
     }
 
     /// The rest of a response that was inspected follows its head.
@@ -172,8 +174,7 @@ extension Exchange {
             self.lastProgress = self.loop.tick
             self.upstream?.responseEnded()
         } else {
-            self.request.stop()
-            self.finish(isReusable: false)
+            self.stopRequest()
         }
     }
 
@@ -201,7 +202,7 @@ extension Exchange {
         switch self.response.lost() {
         case .unanswered:
             let mayRepeat =
-                beforeAnyByte && !self.request.kept.isDropped && (beforeAnyFlush || self.head?.isIdempotent == true)
+                beforeAnyByte && self.isKept && (beforeAnyFlush || self.head?.isIdempotent == true)
             guard let route = self.match?.route, self.attempt.lost(mayRepeat: mayRepeat) else {
                 return self.reply(.upstreamReset(wasAsked: wasAsked))
             }
@@ -210,9 +211,7 @@ extension Exchange {
         case .failed: self.reply(.upstreamReset())
         case .nothing: break
         case .cut: self.cut()
-        case .stopRequest:
-            self.request.stop()
-            self.finish(isReusable: false)
+        case .stopRequest: self.stopRequest()
         }
         self.flush()
     }
@@ -244,7 +243,8 @@ extension Exchange {
         // It may stay for days: what it began with is not kept so long.
         self.head = nil
         self.request.reset()
-        self.request.begin(hasBody: true, keeping: KeptBody(limit: 0), awaitsWhole: false)
+        self.request.begin(hasBody: true)
+        self.settle()
         self.request.start()
         self.upstream?.tunnel()
         self.needsDownstreamFlush = true

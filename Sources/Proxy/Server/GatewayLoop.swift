@@ -246,7 +246,9 @@ extension GatewayLoop {
 
     private func answered(_ key: WaitKey, _ result: Result<Pass, PassError>) {
         // Before anyone is answered: whoever leaves then has no place to give back any more.
-        let waiters = self.waiting.empty(key).filter { $0.exchange.requestID == $0.requestID && $0.exchange.wait == key }
+        let waiters = self.waiting.empty(key).filter { waiter in
+            waiter.exchange.requestID == waiter.requestID && waiter.exchange.wait == key
+        }
         for (exchange, _) in waiters { exchange.wait = nil }
         self.limits.waiters.leave(waiters.count)
         let result = result.flatMap { pass in

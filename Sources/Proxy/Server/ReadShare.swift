@@ -5,9 +5,9 @@ internal import Synchronization
 /// each costs as much as a small one, and small ones while there are many, since each leaves a buffer behind.
 package final class ReadShare: Sendable {
     /// For all connections of a loop together, in bytes.
-    package static let budget = 4 << 20
+    package static let budget = 32 << 20
     package static let smallest = 4 << 10
-    package static let largest = 64 << 10
+    package static let largest = 256 << 10
 
     /// Written and read on the loop alone; to have each read ask whether it is there cost more than this does.
     private let current = Atomic(ReadShare.largest)

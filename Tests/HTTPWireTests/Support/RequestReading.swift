@@ -35,7 +35,7 @@ struct RequestSummary: Equatable, Sendable {
         self.isEncoded = head.target.isEncoded
         self.minorVersion = head.minorVersion
         self.host = text(head.host, of: head.bytes)
-        self.hostName = text(head.hostName, of: head.bytes)
+        self.hostName = text(head.hostName(in: head.bytes.readableBytesUInt8Span), of: head.bytes)
         self.body = head.body
         self.keepsAlive = head.keepsAlive
         self.expectsContinue = head.expectsContinue

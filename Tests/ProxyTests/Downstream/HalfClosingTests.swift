@@ -47,7 +47,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["GET /acme/ HTTP/1.1\r\nHo", "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", ""])
+    @Test(arguments: [
+        "GET /acme/ HTTP/1.1\r\nHo", "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", "",
+    ])
     func `one that ends in the middle of its request, or without one, is gone`(request: String) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
@@ -91,7 +93,9 @@ import Testing
             caller.close()
             // Events that nobody reads
             let sending = Task {
-                while (try? await upstream.send("5\r\nevent\r\n")) != nil { try await Task.sleep(for: .milliseconds(20)) }
+                while (try? await upstream.send("5\r\nevent\r\n")) != nil {
+                    try await Task.sleep(for: .milliseconds(20))
+                }
             }
             try await eventually("the connection's end") { await rig.server.traffic().downstreamConnections == 0 }
             sending.cancel()

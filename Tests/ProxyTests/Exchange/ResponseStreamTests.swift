@@ -73,7 +73,8 @@ import Testing
     }
 
     @Test func `it has begun for the caller once its head passes`() {
-        for (way, hasBegun) in [([], false), ([.hold], false), ([.pass], true), ([.pass, .end], true)] as [([Step], Bool)]
+        for (way, hasBegun) in [([], false), ([.hold], false), ([.pass], true), ([.pass, .end], true)]
+            as [([Step], Bool)]
         {
             let outcome = self.stream(way).hasBegun
             #expect(outcome == hasBegun)

@@ -23,7 +23,8 @@ import Testing
         ("200 OK", "Content-Type: text/plain\r\nContent-Length: 12\r\n", .accepted),
         ("200 OK", "Content-Encoding: br\r\n" + json, .accepted),
     ])
-    func `an answer is held only where its body can tell`(status: String, fields: String, sight: TokenRejection.Sight) throws
+    func `an answer is held only where its body can tell`(status: String, fields: String, sight: TokenRejection.Sight)
+        throws
     {
         let answer = try ResponseHead.parsed("HTTP/1.1 \(status)\r\n\(fields)\r\n")
         #expect(TokenRejection.sight(of: answer, signs: [Self.slack, TokenRejectionSign(status: 403)]) == sight)

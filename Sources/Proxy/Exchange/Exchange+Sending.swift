@@ -1,0 +1,170 @@
+import HTTPWire
+import NIOCore
+import Telemetry
+import TokenModel
+
+/// Towards the upstream: a credential, a connection, the head with the token, the body.
+extension Exchange {
+    /// The request waits for a credential.
+    func awaitCredential(_ route: Route, rejected: TokenMark?) {
+        self.lastProgress = self.loop.tick
+        self.loop.requestPass(for: self, slot: route.slot, refused: rejected)
+    }
+
+    func passArrived(_ pass: Pass) {
+        guard let route = self.match?.route else { return }
+        switch self.attempt.credentialArrived(isNewer: TokenMark(pass) != self.rejectedToken) {
+        case .connect:
+            self.connect(route)
+        case .replay:
+            self.heldHead = nil
+            self.heldBody = nil
+            self.record?.replay = .sent
+            // The last of the request: nobody flushes for a connection that waits for the next.
+            self.flushUpstream()
+            self.upstream?.discardResponse()
+            self.upstream = nil
+            self.request.rewind()
+            self.response.discard()
+            self.connect(route)
+        case .passHeld:
+            self.passHeld()
+        case .ignore: break
+        }
+        self.flush()
+    }
+
+    func passRefused(_ error: PassError) {
+        guard self.attempt.isPending else { return }
+        self.releaseUpstream(reusable: false)
+        self.reply(GatewayError(error))
+    }
+
+    func connect(_ route: Route, fresh: Bool = false) {
+        self.lastProgress = self.loop.tick
+        self.loop.pools[route.pool].acquire(for: self, fresh: fresh)
+    }
+
+    /// A connection is being made; what was waited for a place does not count.
+    func dialling() {
+        self.lastProgress = self.loop.tick
+    }
+
+    func connectFailed(_ error: GatewayError) {
+        guard self.attempt.isPending else { return }
+        self.reply(error)
+    }
+
+    /// A connection is ready: the token goes in and the head goes out, in this tick.
+    ///
+    /// - Returns: whether it is taken; otherwise another exchange may have it.
+    func connected(_ upstream: Upstream) -> Bool {
+        guard self.attempt.phase == .connecting, let head = self.head, let match = self.match else { return false }
+        let route = match.route
+        let framing = self.framing(of: head, on: route)
+        let asks = self.asks(head, on: route)
+        let bytes = upstream.head(
+            for: head,
+            match,
+            framing: framing,
+            asks: asks,
+            hop: route.rewrite.appendsForwarded ? self.downstream.hop : nil,
+            reusing: self.loop.requestHeads.take()
+        )
+        guard let authorized = self.loop.gateway.authorize(consume bytes, route, refused: self.rejectedToken) else {
+            self.credentialLapsed(route)
+            return false
+        }
+        let token = authorized.token
+        self.sentToken = token
+        self.sentOrigin = authorized.origin
+        self.loop.meter.injected(route: route.number)
+        self.loop.used(token, slot: route.slot)
+        self.attempt.sent(onReused: upstream.isReused, asks: asks)
+        self.upstream = upstream
+        self.lastProgress = self.loop.tick
+        upstream.begin(authorized, of: self, method: head.method, framing: framing)
+        self.needsUpstreamFlush = true
+        if asks {
+            self.askedSince = self.loop.tick
+            // What comes is kept up to the limit meanwhile.
+            self.downstream.resume()
+        } else {
+            self.startBody()
+        }
+        return true
+    }
+
+    /// How the body will be sent: to an upstream of HTTP/1.0 by its length, where all of it is here.
+    private func framing(of head: RequestHead, on route: Route) -> BodyFraming {
+        guard head.body.isChunked, self.request.isWhole, !self.kept.isDropped,
+            self.loop.pools[route.pool].speaksHTTP10
+        else { return head.body }
+        return .length(self.kept.count)
+    }
+
+    /// A body that is known to be longer than what may be sent again is asked for first (RFC 9110 §10.1.1): a rejected
+    /// token costs no upload then, and the request can be sent again whatever its size. Not where the upstream has just
+    /// taken the token.
+    private func asks(_ head: RequestHead, on route: Route) -> Bool {
+        guard case .length(let length) = head.body, length > route.plan.replayBodyLimit,
+            route.plan.asksBeforeBodies, let pass = self.loop.gateway.slots[route.slot].pass
+        else { return false }
+        return self.loop.pools[route.pool].mayExpect(TokenMark(pass), slot: route.slot)
+    }
+
+    private func credentialLapsed(_ route: Route) {
+        switch self.attempt.lapsed() {
+        case .wait: self.awaitCredential(route, rejected: self.rejectedToken)
+        case .fail:
+            self.reply(
+                self.loop.gateway.isLeaseOver
+                    ? GatewayError(PassError.leaseEnded)
+                    : GatewayError(
+                        .refreshFailed,
+                        "each token ended before it could be used; its lifetime is too short"
+                    )
+            )
+        }
+    }
+
+    /// The upstream has said that it wants the body, or has had its time to say so.
+    func continued() {
+        guard self.attempt.continued() else { return }
+        self.lastProgress = self.loop.tick
+        self.startBody()
+    }
+
+    /// What is here of the body goes, and the rest may come.
+    func startBody() {
+        self.request.start()
+        if let kept = self.kept.bytes { self.send(kept) }
+        self.kept.trim()
+        if self.request.isWhole {
+            self.sendEnd()
+        } else {
+            if self.head?.expectsContinue == true, self.kept.isEmpty { self.sendContinue() }
+            self.downstream.resume()
+        }
+    }
+
+    /// Once per request: a second attempt finds the caller sending already.
+    func sendContinue() {
+        guard !self.hasSentContinue else { return }
+        self.hasSentContinue = true
+        self.downstream.proceed()
+        self.needsDownstreamFlush = true
+    }
+
+    func send(_ bytes: ByteBuffer) {
+        guard let upstream = self.upstream else { return }
+        guard upstream.body(bytes) else { return self.abort() }
+        self.needsUpstreamFlush = true
+    }
+
+    func sendEnd() {
+        guard let upstream = self.upstream else { return }
+        guard upstream.end(self.trailers, by: self.match?.route.rewrite) else { return self.abort() }
+        self.needsUpstreamFlush = true
+    }
+}
