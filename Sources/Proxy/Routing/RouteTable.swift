@@ -80,7 +80,9 @@ package final class RouteTable: Sendable {
         let bytes = request.bytes.readableBytesUInt8Span
         for run in self.runs {
             let route = self.routes[run.lowerBound]
-            if !route.hostName.isEmpty, !bytes.matches(request.hostName(in: bytes), lowercase: route.hostName) { continue }
+            if !route.hostName.isEmpty, !bytes.matches(request.hostName(in: bytes), lowercase: route.hostName) {
+                continue
+            }
             if let prefix = route.matchedPrefix(of: request, in: bytes) {
                 do throws(GatewayError) {
                     let index =
