@@ -11,7 +11,7 @@ import Testing
             share.divide(among: callers)
             limits.append(share.limit >> 10)
         }
-        #expect(limits == [64, 64, 16, 8, 4, 4, 4])
+        #expect(limits == [256, 256, 128, 64, 16, 8, 4])
     }
 
     @Test func `whatever there is, all together stay within the budget, or take the least there is`() {
@@ -31,7 +31,7 @@ import Testing
         #expect(buffers.nextBufferSize() == ReadShare.largest)
 
         // When others come
-        share.divide(among: 256)
+        share.divide(among: 2_048)
         #expect(buffers.nextBufferSize() == 8 << 10)
         #expect(buffers.buffer(allocator: ByteBufferAllocator()).capacity == 8 << 10)
 
