@@ -35,8 +35,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     }
 
     private let loop: GatewayLoop
-    private let isOnUnixSocket: Bool
-    private let peer: PeerIdentity?
+    private let unverified: UnverifiedCaller
     private let isEncrypted: Bool
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
@@ -65,8 +64,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     ///   - isEncrypted: it stands behind TLS.
     init(loop: GatewayLoop, isOnUnixSocket: Bool, peer: PeerIdentity? = nil, isEncrypted: Bool = false) {
         self.loop = loop
-        self.isOnUnixSocket = isOnUnixSocket
-        self.peer = peer
+        self.unverified = UnverifiedCaller(isOnUnixSocket: isOnUnixSocket, peer: peer)
         self.isEncrypted = isEncrypted
         self.state = isEncrypted ? .handshaking : .open
         self.reader = RequestReader(limits: loop.headLimits)
@@ -79,11 +77,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         // A caller may end its side behind its last request, and still wait for the response.
         _ = try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
         self.writer.added(to: context, isEncrypted: self.isEncrypted)
-        self.exchange = Exchange(
-            loop: self.loop,
-            downstream: .http1(self),
-            from: UnverifiedCaller(isOnUnixSocket: self.isOnUnixSocket, peer: self.peer)
-        )
+        self.exchange = Exchange(loop: self.loop, downstream: .http1(self), from: self.unverified)
         self.loop.opened(self)
     }
 
@@ -103,6 +97,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         guard let exchange = self.exchange else { return }
         self.state = .closed
         self.exchange = nil
+        if !self.isWritable { self.loop.readShare.unblock() }
         // A queue may hold the exchange, and so this, for a while longer.
         self.reader.clear()
         self.writer.clear()
@@ -170,8 +165,10 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        self.isWritable = context.channel.isWritable
-        guard self.isWritable else { return }
+        guard self.isWritable != context.channel.isWritable, self.exchange != nil else { return }
+        self.isWritable.toggle()
+        guard self.isWritable else { return self.loop.readShare.block() }
+        self.loop.readShare.unblock()
         self.exchange?.callerWritable()
         self.resume()
     }

@@ -30,7 +30,7 @@ final class GatewayLoop {
     var requestHeads = SpareBuffers()
     var answerHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
-    private let readShare = ReadShare()
+    let readShare = ReadShare()
     private var callers: [HTTP1Downstream] = []
     /// Connections there was no place for, until they are gone.
     var turnedAway: [OverloadResponder] = []
@@ -300,7 +300,6 @@ extension GatewayLoop {
     func opened(_ caller: HTTP1Downstream) {
         caller.index = self.callers.count
         self.callers.append(caller)
-        self.readShare.divide(among: self.callers.count)
     }
 
     func closed(_ caller: HTTP1Downstream) {
@@ -309,7 +308,6 @@ extension GatewayLoop {
             self.callers[caller.index] = last
             last.index = caller.index
         }
-        self.readShare.divide(among: self.callers.count)
         if self.callers.isEmpty { self.drained?.succeed() }
     }
 

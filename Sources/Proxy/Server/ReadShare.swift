@@ -1,25 +1,33 @@
 package import NIOCore
 internal import Synchronization
 
-/// How much of a loop's memory for reads one of its connections may take: large reads while there are few connections, since
-/// each costs as much as a small one, and small ones while there are many, since each leaves a buffer behind.
+/// How much one read of a loop's connections may take: much while what is read goes on at once, since a large read costs as
+/// much as a small one, and little while many connections take nothing, since what was read for each of them waits here.
 package final class ReadShare: Sendable {
-    /// For all connections of a loop together, in bytes.
-    package static let budget = 32 << 20
+    /// For all that waits on a loop, in bytes. Connections that came to wait while there was room for more keep what they
+    /// have, so that it may be some times as much in the end.
+    package static let budget = 512 << 10
     package static let smallest = 4 << 10
     package static let largest = 256 << 10
 
-    /// Written and read on the loop alone; to have each read ask whether it is there cost more than this does.
+    /// Both are written and read on the loop alone; to have each read ask whether it is there cost more than this does.
     private let current = Atomic(ReadShare.largest)
+    private let blocked = Atomic(0)
 
     package init() {}
 
     /// Of one read, in bytes.
     package var limit: Int { self.current.load(ordering: .relaxed) }
 
-    /// - Parameter callers: connections of callers; each may have one to an upstream.
-    package func divide(among callers: Int) {
-        let limit = min(max(Self.budget / (2 * max(callers, 1)), Self.smallest), Self.largest)
+    /// A connection takes nothing for now.
+    package func block() { self.divide(among: self.blocked.load(ordering: .relaxed) + 1) }
+
+    /// It takes more, or is gone.
+    package func unblock() { self.divide(among: self.blocked.load(ordering: .relaxed) - 1) }
+
+    private func divide(among count: Int) {
+        self.blocked.store(count, ordering: .relaxed)
+        let limit = min(max(Self.budget / max(count, 1), Self.smallest), Self.largest)
         self.current.store(limit, ordering: .relaxed)
     }
 }

@@ -30,6 +30,9 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     /// Counts it, once it is connected, until it is gone.
     private var pool: UpstreamPool?
     private var context: ChannelHandlerContext?
+    /// What it counts in while it takes nothing; from its joining a pool until it is gone.
+    private var readShare: ReadShare?
+    private var isBlocked = false
     private var exchange: Exchange?
     private var state = State.idle
     private var reader = ResponseReader()
@@ -63,6 +66,8 @@ final class HTTP1Upstream: ChannelDuplexHandler {
         self.ended(cleanly: false)
         self.writer.removed()
         self.context = nil
+        self.share(isBlocked: false)
+        self.readShare = nil
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -139,7 +144,14 @@ final class HTTP1Upstream: ChannelDuplexHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         self.writer.isWritable = context.channel.isWritable
+        self.share(isBlocked: !self.writer.isWritable)
         if self.writer.isWritable { self.exchange?.upstreamWritable() }
+    }
+
+    private func share(isBlocked: Bool) {
+        guard let readShare = self.readShare, self.isBlocked != isBlocked else { return }
+        self.isBlocked = isBlocked
+        if isBlocked { readShare.block() } else { readShare.unblock() }
     }
 
     func read(context: ChannelHandlerContext) {
@@ -355,6 +367,7 @@ extension HTTP1Upstream {
     /// It is connected, and counts from now on.
     func join(_ pool: UpstreamPool, by dial: UpstreamDial) {
         self.pool = pool
+        self.readShare = pool.loop.readShare
         self.edition = dial.edition
         self.socket = (self.context?.channel).flatMap(dial.socket)
         if self.tls == nil { self.writer.goesDirectly() }

@@ -3,23 +3,18 @@ import Proxy
 import Testing
 
 @Suite struct ReadShareTests {
-    @Test func `a few connections read much at once, and many little each`() {
+    @Test func `reads are large while what is read goes on, and small while much waits`() {
         let share = ReadShare()
         #expect(share.limit == ReadShare.largest)
         var limits: [Int] = []
-        for callers in [0, 1, 128, 256, 1_024, 2_048, 100_000] {
-            share.divide(among: callers)
-            limits.append(share.limit >> 10)
+        for blocked in 1...1_024 {
+            share.block()
+            if [1, 8, 16, 128, 512, 1_024].contains(blocked) { limits.append(share.limit >> 10) }
+            #expect(share.limit == ReadShare.smallest || blocked * share.limit <= ReadShare.budget)
         }
-        #expect(limits == [256, 256, 128, 64, 16, 8, 4])
-    }
-
-    @Test func `whatever there is, all together stay within the budget, or take the least there is`() {
-        let share = ReadShare()
-        for callers in 1...10_000 {
-            share.divide(among: callers)
-            #expect(share.limit == ReadShare.smallest || 2 * callers * share.limit <= ReadShare.budget)
-        }
+        #expect(limits == [256, 64, 32, 4, 4, 4])
+        for _ in 1...1_024 { share.unblock() }
+        #expect(share.limit == ReadShare.largest)
     }
 
     @Test func `reads grow with what comes, up to the share as it is then`() {
@@ -30,8 +25,8 @@ import Testing
         for _ in 1...20 { _ = buffers.record(actualReadBytes: buffers.nextBufferSize() ?? 0) }
         #expect(buffers.nextBufferSize() == ReadShare.largest)
 
-        // When others come
-        share.divide(among: 2_048)
+        // When others come to wait
+        for _ in 1...64 { share.block() }
         #expect(buffers.nextBufferSize() == 8 << 10)
         #expect(buffers.buffer(allocator: ByteBufferAllocator()).capacity == 8 << 10)
 
