@@ -197,7 +197,9 @@ final class HTTP1Downstream: ChannelDuplexHandler {
 
     /// Takes from the reader whatever the exchange can take now.
     private func process() {
-        guard !self.isProcessing, let exchange = self.exchange else { return }
+        guard !self.isProcessing, self.reader.hasBegun || self.isInputEnded, let exchange = self.exchange else {
+            return
+        }
         self.isProcessing = true
         while self.step(exchange) {}
         self.isProcessing = false

@@ -45,14 +45,14 @@ extension Exchange {
     /// Ends what the upstream or the caller has broken, or let take too long: the caller is told where that can be done.
     func fail(with error: GatewayError) {
         self.releaseUpstream(reusable: false)
-        switch self.response.phase {
-        case .none, .inspecting, .held:
-            self.reply(error)
-        case .passing:
-            self.note(error)
-            self.cut()
-        case .ended: self.stopRequest()
-        }
+        guard self.response.hasBegun else { return self.reply(error) }
+        if self.response.phase == .passing { self.note(error) }
+        self.endBegun()
+    }
+
+    /// Ends an exchange whose request can't go on, and whose response has begun: it is cut, or whole already.
+    func endBegun() {
+        if self.response.phase == .ended { self.stopRequest() } else { self.cut() }
     }
 
     /// The response is whole, and the rest of the request has nowhere to go. A tunnel is cut.

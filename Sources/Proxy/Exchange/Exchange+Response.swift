@@ -162,6 +162,8 @@ extension Exchange {
     /// - Parameter isReusable: the connection is clean for another request, as far as the response tells.
     func responseEnded(_ trailers: Trailers?, isReusable: Bool) {
         guard self.response.phase != .inspecting else { return self.judgeInspected(isReusable: isReusable) }
+        // TLS and TCP may both tell that a tunnel's upstream has ended its side.
+        guard !self.isTunnel || self.response.phase != .ended else { return }
         guard self.response.end() else { return self.abort() }
         if self.isTunnel { self.flush() }
         if self.isTunnel, self.request.isOver { return self.finish(isReusable: false) }

@@ -211,14 +211,14 @@ extension Exchange {
     /// The caller has ended its side of the connection, and not its request. One that was stopped is not asked for more.
     func requestTruncated() {
         guard self.request.phase != .stopped else { return }
-        if self.response.hasBegun { self.cut() } else { self.downstream.leave() }
+        if self.response.hasBegun { self.endBegun() } else { self.downstream.leave() }
     }
 
     /// The caller's bytes are not HTTP: it is told where that can be done, then the connection closes.
     func requestFailed(_ error: WireError) {
         // What is thrown away need not be well formed.
         guard self.request.phase != .stopped else { return }
-        guard !self.response.hasBegun else { return self.cut() }
+        guard !self.response.hasBegun else { return self.endBegun() }
         self.releaseUpstream(reusable: false)
         self.request.fail()
         if self.record == nil { self.record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now) }

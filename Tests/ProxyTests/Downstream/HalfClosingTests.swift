@@ -85,6 +85,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `one that has its whole response, and breaks off its upload, loses nothing of that`(isMalformed: Bool)
+        async throws
+    {
+        try await withRig { rig in
+            let caller = try await rig.caller()
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.head()
+            _ = try await upstream.bytes(10)
+            let body = String(repeating: "a", count: 20_000)
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n\(body)")
+            for _ in 1...3 { try await rig.settle() }
+            // Before it has read anything
+            if isMalformed { try await caller.send("nonsense\r\n") } else { try await caller.finish() }
+            let answer = try await caller.answer()
+            #expect(answer.body == body)
+            #expect(try await caller.ending() == .clean)
+            // Not one byte more: above all no last chunk.
+            #expect(try await upstream.rest().bytes.readableBytes == 0)
+        }
+    }
+
     @Test func `one that has left altogether is found out by what is written to it`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
