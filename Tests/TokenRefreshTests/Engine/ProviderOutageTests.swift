@@ -161,8 +161,9 @@ import TokenStorage
             let served = await replica.ask().value
             #expect(served.generation == Generation(2))
 
-            self.house.clock.advance(by: .seconds(3_700))
+            // Before time goes on: nobody need ask for a refresh that is due.
             self.provider.answer(failure)
+            self.house.clock.advance(by: .seconds(3_700))
             _ = await replica.ask().value
             #expect(self.house.told.lines == ["refresh_failed alice", "refresh_failed alice"])
             #expect(self.heard("event.name=refresh_failed") == 2)
