@@ -334,9 +334,14 @@ extension KillSwitch {
 
     /// - Returns: `nil` where nobody has said so.
     func completion(of epoch: Epoch) async throws(StoreError) -> Completion? {
+        let key = RecordKey.killEnd(epoch.rawValue)
+        guard let stored = try await self.records.store.read(key) else { return nil }
+        return try self.completion(stored, at: key)
+    }
+
+    func completion(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> Completion {
         do throws(StoreError) {
-            guard let stored = try await self.records.read(.killEnd(epoch.rawValue)) else { return nil }
-            return Completion(end: try KillEnd(decoding: stored.plaintext))
+            return Completion(end: try KillEnd(decoding: try self.records.open(stored, at: key).plaintext))
         } catch {
             guard error.code == .unreadable else { throw error }
             return Completion(end: nil)

@@ -116,9 +116,9 @@ extension KillSwitch {
     }
 
     private func followHints() async {
-        for await key in self.records.store.changes() {
+        for await change in self.records.store.changes() {
             guard !Task.isCancelled else { return }
-            if RecordKey.Prefix.kills.contains(key) { self.ring.yield() }
+            if RecordKey.Prefix.kills.contains(change.key) { self.ring.yield() }
         }
     }
 
@@ -232,11 +232,10 @@ extension KillSwitch {
     /// The kills that are complete, by what was kept of them and opens.
     private func endedKills() async throws(StoreError) -> Set<Epoch> {
         var ended: Set<Epoch> = []
-        for key in try await self.records.store.allKeys(under: .killEnds) {
-            guard let number = UInt64(key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)),
-                try await self.completion(of: Epoch(number))?.end != nil
-            else { continue }
-            ended.insert(Epoch(number))
+        try await self.records.store.forEachRecord(under: .killEnds) { (found) async throws(StoreError) in
+            let digits = found.key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)
+            guard let number = UInt64(digits) else { return }
+            if try self.completion(found.stored, at: found.key).end != nil { ended.insert(Epoch(number)) }
         }
         return ended
     }

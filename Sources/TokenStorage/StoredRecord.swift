@@ -11,6 +11,30 @@ package struct StoredRecord: Equatable, Sendable {
     }
 }
 
+/// A record, and where it stands.
+package struct KeyedRecord: Equatable, Sendable {
+    package let key: RecordKey
+    package let stored: StoredRecord
+
+    package init(key: RecordKey, stored: StoredRecord) {
+        self.key = key
+        self.stored = stored
+    }
+}
+
+/// A hint that the record at a key was changed.
+package struct RecordChange: Equatable, Sendable {
+    package let key: RecordKey
+    /// The version that was written; `nil` where the record was removed, or nobody knows. Only who knows just this version
+    /// may pass the hint over: a lower one tells of a store that fell back.
+    package let version: Version?
+
+    package init(key: RecordKey, version: Version?) {
+        self.key = key
+        self.version = version
+    }
+}
+
 /// Ciphertext with what is needed to open it. Made and opened by a key ring only.
 package struct SealedBytes: Hashable, Sendable {
     package let bytes: [UInt8]

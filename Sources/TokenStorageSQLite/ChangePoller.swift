@@ -5,7 +5,8 @@ internal import TokenStorage
 /// Finds out what other processes wrote, while somebody listens.
 ///
 /// SQLite has no way to be told. `PRAGMA data_version` costs a look at shared memory and changes with every commit of
-/// another connection, and ``LogWatch`` tells when not even that is worth it; the keys are then found by their change numbers. Records that another process removed leave
+/// another connection, and ``LogWatch`` tells when not even that is worth it; what was
+/// written is then found by its change numbers. Records that another process removed leave
 /// nothing to find: no hint comes of them.
 final class ChangePoller: Sendable {
     private static let interval = Duration.milliseconds(25)
@@ -71,21 +72,21 @@ final class ChangePoller: Sendable {
             return true
         }
         self.position.withLock { $0 = found.position }
-        for key in found.keys { self.broadcaster.announce(key) }
+        for change in found.changes { self.broadcaster.announce(change) }
         return true
     }
 
     private static func look(
         _ database: Database,
         from position: Position
-    ) throws -> (keys: [RecordKey], position: Position) {
+    ) throws -> (changes: [RecordChange], position: Position) {
         // Read first: what is committed between the two statements has a later version, and is looked for again.
         let dataVersion = try Int64.fetchOne(database.cachedStatement(sql: "PRAGMA data_version"))
         guard dataVersion != position.dataVersion else { return ([], position) }
         // Numbers never come again: a lower one tells that an older database was put back, and any record may be another.
         let start = try Records.highestChange(database) < position.change ? 0 : position.change
-        let (keys, last) = try Records.changes(after: start, limit: Self.batch, database)
-        let isWhole = keys.count < Self.batch
-        return (keys, Position(dataVersion: isWhole ? dataVersion : nil, change: last))
+        let (found, last) = try Records.changes(after: start, limit: Self.batch, database)
+        let isWhole = found.count < Self.batch
+        return (found, Position(dataVersion: isWhole ? dataVersion : nil, change: last))
     }
 }

@@ -12,7 +12,7 @@ final class GroupCommit: Sendable {
     private static let largestGroup = 64
 
     private struct Change {
-        let key: RecordKey
+        let record: RecordChange
         let deadline: ContinuousClock.Instant
         let reply: Reply<Void>
         /// Throws before it changes anything, or has the transaction fail.
@@ -24,14 +24,14 @@ final class GroupCommit: Sendable {
     private let lock: DatabaseLock
     /// Called with each change that is on the disk. Before the answer and not after it: a change whose caller was told
     /// "too late" may stand all the same.
-    private let changed: @Sendable (RecordKey) -> Void
+    private let changed: @Sendable (RecordChange) -> Void
     private let waiting = Mutex<[Change]>([])
 
     init(
         _ connection: Connection,
         _ file: DatabaseFile,
         _ lock: DatabaseLock,
-        changed: @escaping @Sendable (RecordKey) -> Void
+        changed: @escaping @Sendable (RecordChange) -> Void
     ) {
         self.connection = connection
         self.file = file
@@ -42,11 +42,11 @@ final class GroupCommit: Sendable {
     /// Runs `body` in a transaction that holds the write lock from its beginning; what it does is on the disk when this
     /// returns.
     func run(
-        _ key: RecordKey,
+        _ record: RecordChange,
         _ body: @escaping @Sendable (Database) throws -> Void
     ) async throws(StoreError) {
         try await self.connection.answer(.writing) { reply in
-            let change = Change(key: key, deadline: .now + Connection.lockLimit, reply: reply, body: body)
+            let change = Change(record: record, deadline: .now + Connection.lockLimit, reply: reply, body: body)
             let isFirst = self.waiting.withLock { waiting in
                 waiting.append(change)
                 return waiting.count == 1
@@ -86,7 +86,7 @@ final class GroupCommit: Sendable {
             return
         }
         for (change, outcome) in zip(group, outcomes) {
-            if case .success = outcome { self.changed(change.key) }
+            if case .success = outcome { self.changed(change.record) }
             change.reply.give(outcome)
         }
     }

@@ -11,10 +11,15 @@ enum Records {
     static func read(_ key: RecordKey, _ database: Database) throws -> StoredRecord? {
         let statement = try database.cachedStatement(sql: "SELECT version, value FROM record WHERE key = ?")
         guard let row = try Row.fetchOne(statement, arguments: [Data(key.rawValue.utf8)]) else { return nil }
-        guard
-            case .int64(let version) = (row[0] as DatabaseValue).storage,
-            case .blob(let value) = (row[1] as DatabaseValue).storage
-        else {
+        return try Self.record(at: key, row[0], row[1])
+    }
+
+    private static func record(
+        at key: RecordKey,
+        _ version: DatabaseValue,
+        _ value: DatabaseValue
+    ) throws -> StoredRecord {
+        guard case .int64(let version) = version.storage, case .blob(let value) = value.storage else {
             throw StoreError(.unreadable, "the row of \(key) does not hold a record")
         }
         return StoredRecord(version: Version(UInt64(bitPattern: version)), value: SealedBytes(bytes: Array(value)))
@@ -50,49 +55,60 @@ enum Records {
         try statement.execute(arguments: [Data(key.rawValue.utf8)])
     }
 
-    static func keys(
+    static func page(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
         limit: Int,
         _ database: Database
-    ) throws -> [RecordKey] {
+    ) throws -> [KeyedRecord] {
         var start = Array(prefix.rawValue.utf8)
         if let after = after.map({ Array($0.rawValue.utf8) }), !after.lexicographicallyPrecedes(start) {
             start = after + [0]
         }
         let statement = try database.cachedStatement(
             sql: """
-                SELECT key FROM record
+                SELECT key, version, value FROM record
                 WHERE key >= coalesce(?1, x'') AND (?2 IS NULL OR key < ?2)
                 ORDER BY key
                 """
         )
         let rows = try Row.fetchCursor(statement, arguments: [Data(start), Self.end(of: prefix)])
-        var keys: [RecordKey] = []
-        // Counted here and not by SQLite: rows that no key of ours can have don't make a page short.
-        while keys.count < limit, let row = try rows.next() {
-            if let key = RecordKey(row[0] as DatabaseValue) { keys.append(key) }
+        var (page, bytes): ([KeyedRecord], Int) = ([], 0)
+        // Counted here and not by SQLite: rows that no key of ours can have don't make a page empty.
+        while page.count < limit, let row = try rows.next() {
+            guard let key = RecordKey(row[0] as DatabaseValue) else { continue }
+            let stored = try Self.record(at: key, row[1], row[2])
+            bytes += stored.value.bytes.count
+            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
+            page.append(KeyedRecord(key: key, stored: stored))
         }
-        return keys
+        return page
     }
 
-    /// The keys written after `change`, in the order of their writes.
+    /// What was written after `change`, in the order of the writes.
     ///
     /// - Returns: at most `limit` of them, and the number of the last.
     static func changes(after change: Int64, limit: Int, _ database: Database) throws -> (
-        keys: [RecordKey], last: Int64
+        found: [RecordChange], last: Int64
     ) {
         let statement = try database.cachedStatement(
-            sql: "SELECT change, key FROM record WHERE change > ? ORDER BY change LIMIT ?"
+            sql: "SELECT change, key, version FROM record WHERE change > ? ORDER BY change LIMIT ?"
         )
-        var (keys, last): ([RecordKey], Int64) = ([], change)
+        var (found, last): ([RecordChange], Int64) = ([], change)
         let rows = try Row.fetchCursor(statement, arguments: [change, limit])
         while let row = try rows.next() {
             guard case .int64(let number) = (row[0] as DatabaseValue).storage else { continue }
             last = number
-            if let key = RecordKey(row[1] as DatabaseValue) { keys.append(key) }
+            guard let key = RecordKey(row[1] as DatabaseValue) else { continue }
+            let version: Version? =
+                if case .int64(let version) = (row[2] as DatabaseValue).storage {
+                    Version(UInt64(bitPattern: version))
+                } else {
+                    nil
+                }
+            found.append(RecordChange(key: key, version: version))
         }
-        return (keys, last)
+        return (found, last)
     }
 
     static func lastChange(_ database: Database) throws -> Int64 {

@@ -76,8 +76,8 @@ package final class SQLiteTokenStore: TokenStore {
         )
         let (broadcaster, trimmer) = (self.broadcaster, LogTrimmer(connections.trimmer, lock, at: path, trimming))
         self.trimmer = trimmer
-        self.groups = GroupCommit(connections.writer, file, lock) { key in
-            broadcaster.announce(key)
+        self.groups = GroupCommit(connections.writer, file, lock) { change in
+            broadcaster.announce(change)
             trimmer.logGrew()
         }
         // What a process left that was killed.
@@ -103,6 +103,8 @@ package final class SQLiteTokenStore: TokenStore {
         }
     }
 
+    package var guarantees: StoreGuarantees { StoreGuarantees(reach: .host) }
+
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         let file = self.file
         return try await self.reader.run(.reading) { database in
@@ -118,31 +120,31 @@ package final class SQLiteTokenStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
-        try await self.groups.run(key) { database in
+        try await self.groups.run(RecordChange(key: key, version: version)) { database in
             try Records.write(value, at: key, as: version, expecting: expecting, database)
         }
     }
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try await self.groups.run(key) { database in
+        try await self.groups.run(RecordChange(key: key, version: nil)) { database in
             try Records.remove(key, expecting: expecting, database)
         }
     }
 
-    package func keys(
+    package func records(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
         limit: Int
-    ) async throws(StoreError) -> [RecordKey] {
+    ) async throws(StoreError) -> [KeyedRecord] {
         try StoreError.checkLimit(limit)
         let file = self.file
         return try await self.reader.run(.reading) { database in
             try file.checkInPlace()
-            return try Records.keys(under: prefix, after: after, limit: limit, database)
+            return try Records.page(under: prefix, after: after, limit: limit, database)
         }
     }
 
-    package func changes() -> AsyncStream<RecordKey> {
+    package func changes() -> AsyncStream<RecordChange> {
         defer { self.poller.start() }
         return self.broadcaster.listen()
     }

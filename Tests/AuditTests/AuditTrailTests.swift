@@ -107,9 +107,15 @@ private struct FullStore: TokenStore {
 
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {}
 
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
         []
     }
 
-    func changes() -> AsyncStream<RecordKey> { AsyncStream { $0.finish() } }
+    func changes() -> AsyncStream<RecordChange> { AsyncStream { $0.finish() } }
 }

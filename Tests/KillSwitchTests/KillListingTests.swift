@@ -101,7 +101,7 @@ import TokenStorage
         try await self.house.run([one]) {
             let kill = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("the tokens to be written down") {
-                try await self.house.store.keys(under: .revocations, after: nil, limit: 9).count == 2
+                try await self.house.store.records(under: .revocations, after: nil, limit: 9).count == 2
             }
             let tokens = try await one.kills.report(on: kill.id).tokens
             #expect(tokens.waiting + tokens.unreachable == 2)

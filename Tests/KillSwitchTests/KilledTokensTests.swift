@@ -27,7 +27,7 @@ import TokenStorage
 
     @Test func `given one revocation that does not open, the others go on and the report is given`() async throws {
         try await self.whenUnreached { one, report in
-            let keys = try await self.house.store.keys(under: .revocations, after: nil, limit: 9)
+            let keys = try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
             self.house.store.spoil(try #require(keys.first))
             // It may have been read already, for a last time.
             try await eventually("that one not to open") {
@@ -64,7 +64,7 @@ import TokenStorage
             let report = try await killAndRevoke(self.alice)
             let other = try await killAndRevoke(.all)
             try await eventually("nothing to be left to be done") {
-                try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty
+                try await self.house.store.records(under: .revocations, after: nil, limit: 9).isEmpty
             }
             for (kill, account) in [(report, "alice"), (other, "bob")] {
                 let tokens = try await one.kills.revocations(of: kill.id)
@@ -199,13 +199,13 @@ import TokenStorage
 
             // And the provider is asked no more, though several sweeps go by
             try await eventually("nothing to be left to be done") {
-                try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty
+                try await self.house.store.records(under: .revocations, after: nil, limit: 9).isEmpty
             }
             let asked = self.house.provider.asked.count
             let later = self.house.clock.now.advanced(by: .seconds(180))
             try await eventually("some minutes to pass") { self.house.clock.now > later }
             #expect(self.house.provider.asked.count == asked)
-            #expect(try await self.house.store.keys(under: .revocations, after: nil, limit: 9).isEmpty)
+            #expect(try await self.house.store.records(under: .revocations, after: nil, limit: 9).isEmpty)
         }
     }
 

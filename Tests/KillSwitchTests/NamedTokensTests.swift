@@ -80,7 +80,7 @@ import TokenStorage
     }
 
     private func keys() async throws -> [RecordKey] {
-        try await self.house.store.keys(under: .revocations, after: nil, limit: 9)
+        try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
     }
 
     @Test func `the name of a token tells nothing of it, and is another in another store`() {

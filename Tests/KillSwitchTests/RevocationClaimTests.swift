@@ -13,7 +13,7 @@ import TokenStorage
 
     /// Where tokens wait to be revoked.
     private func waiting() async throws -> [RecordKey] {
-        try await self.house.store.keys(under: .revocations, after: nil, limit: 9)
+        try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
     }
 
     /// Puts `claim` on a token that waits, as another replica does.

@@ -27,7 +27,7 @@ struct FallenDatabaseTests {
         try DatabaseQueue(path: path).backup(to: copy)
         let heard = Heard()
         let changes = store.changes()
-        let listening = Task { for await key in changes { heard.append(key) } }
+        let listening = Task { for await change in changes { heard.append(change.key) } }
         // By another process's hand, so that it is heard of by a look at the database.
         try await other.write(SealedBytes(bytes: [1]), at: lost, as: .first, expecting: nil)
         try await eventually("what was written to be announced") { Set(heard.all).isSuperset(of: [kept, lost]) }

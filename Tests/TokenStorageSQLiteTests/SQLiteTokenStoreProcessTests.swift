@@ -28,7 +28,7 @@ struct SQLiteTokenStoreProcessTests {
         }
 
         try await within("a hint") {
-            for await key in stream where key == Self.key { return }
+            for await change in stream where change == RecordChange(key: Self.key, version: Version(3)) { return }
         }
         #expect(try await store.read(Self.key) == StoredRecord(version: Version(3), value: SealedBytes(bytes: [7])))
     }

@@ -96,9 +96,19 @@ extension AuditLog {
     /// Up to `limit` items behind the number `after`, in order; a number that is missing is passed over.
     package func items(after: UInt64, limit: Int) async throws(StoreError) -> [AuditItem] {
         var items: [AuditItem] = []
-        for number in try await self.numbers(after: after, limit: limit) {
-            // Nothing removes records but the hands of somebody else.
-            if let item = try await self.item(number) { items.append(item) }
+        var last = after
+        while items.count < limit {
+            let page = try await self.records.store.records(
+                under: .audit,
+                after: .audit(last),
+                limit: limit - items.count
+            )
+            guard !page.isEmpty else { return items }
+            for record in page {
+                guard let number = Self.number(of: record.key) else { return items }
+                items.append(try self.item(number, record.stored))
+                last = number
+            }
         }
         return items
     }
@@ -107,29 +117,37 @@ extension AuditLog {
     package func lastNumber() async throws(StoreError) -> UInt64 {
         var low = self.known.withLock { $0?.number } ?? 0
         var step: UInt64 = 1
-        while step < 1 << 62, let found = try await self.numbers(after: low &+ step &- 1, limit: 1).first, found > low {
+        while step < 1 << 62, let found = try await self.first(after: low &+ step &- 1), found > low {
             low = found
             step *= 2
         }
         var high = low &+ step &- 1
         while low < high {
             let middle = low + (high - low) / 2
-            if let found = try await self.numbers(after: middle, limit: 1).first { low = found } else { high = middle }
+            if let found = try await self.first(after: middle) { low = found } else { high = middle }
         }
         return low
     }
 
-    private func numbers(after: UInt64, limit: Int) async throws(StoreError) -> [UInt64] {
-        try await self.records.store.keys(under: .audit, after: .audit(after), limit: limit).compactMap { key in
-            UInt64(key.rawValue.dropFirst(RecordKey.Prefix.audit.rawValue.count))
+    private func first(after: UInt64) async throws(StoreError) -> UInt64? {
+        try await self.records.store.records(under: .audit, after: .audit(after), limit: 1).first.flatMap { record in
+            Self.number(of: record.key)
         }
+    }
+
+    private static func number(of key: RecordKey) -> UInt64? {
+        UInt64(key.rawValue.dropFirst(RecordKey.Prefix.audit.rawValue.count))
     }
 
     /// What stands at `number`; `nil` for nothing.
     private func item(_ number: UInt64) async throws(StoreError) -> AuditItem? {
+        guard let stored = try await self.records.store.read(.audit(number)) else { return nil }
+        return try self.item(number, stored)
+    }
+
+    private func item(_ number: UInt64, _ stored: StoredRecord) throws(StoreError) -> AuditItem {
         do throws(StoreError) {
-            guard let stored = try await self.records.read(.audit(number)) else { return nil }
-            let record = try AuditRecord(decoding: stored.plaintext)
+            let record = try AuditRecord(decoding: try self.records.open(stored, at: .audit(number)).plaintext)
             return record.number == number ? .record(record) : .unreadable(number)
         } catch {
             guard error.code == .unreadable else { throw error }

@@ -19,12 +19,18 @@ package struct KillLog: Sendable {
     /// All entries behind `last`, in order.
     package func entries(behind last: Epoch) async throws(StoreError) -> [KillEntry] {
         var entries: [KillEntry] = []
-        var epoch = last.next
-        while let entry = try await self.entry(epoch) {
-            entries.append(entry)
-            epoch = epoch.next
+        var epoch = last
+        while true {
+            let page = try await self.records.store.records(under: .kills, after: .kill(epoch.rawValue), limit: 500)
+            for record in page {
+                // What is behind a gap is no part of the log before the gap is filled.
+                guard record.key == .kill(epoch.next.rawValue) else { return entries }
+                let plaintext = try self.records.open(record.stored, at: record.key).plaintext
+                entries.append(try KillEntry(decoding: plaintext))
+                epoch = epoch.next
+            }
+            guard !page.isEmpty else { return entries }
         }
-        return entries
     }
 
     /// Writes `entry` at the first free number behind `last`; durable when this returns. An entry that stands already, by

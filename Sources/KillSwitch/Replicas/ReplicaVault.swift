@@ -65,19 +65,17 @@ package struct ReplicaVault: Sendable {
     /// All replicas there are.
     package func list() async throws(StoreError) -> Listing {
         var listing = Listing()
-        try await self.records.store.allKeys(under: .replicas)
-            .map { ReplicaID(rawValue: String($0.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count))) }
-            .readEach { id throws(StoreError) in
-                try await self.readIfOpen(id)
-            } found: { id, found in
-                if let found {
-                    if let entry = found.entry { listing.entries.append(entry) }
-                } else {
-                    listing.unreadable.append(id)
-                }
+        try await self.records.store.forEachRecord(under: .replicas) { (found) async throws(StoreError) in
+            let id = ReplicaID(rawValue: String(found.key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
+            do throws(StoreError) {
+                let plaintext = try self.records.open(found.stored, at: found.key).plaintext
+                let record = try ReplicaRecord(decoding: plaintext)
+                listing.entries.append(Entry(id: id, record: record, version: found.stored.version))
+            } catch {
+                guard error.code == .unreadable else { throw error }
+                listing.unreadable.append(id)
             }
-        listing.entries.sort { $0.id.rawValue < $1.id.rawValue }
-        listing.unreadable.sort { $0.rawValue < $1.rawValue }
+        }
         return listing
     }
 

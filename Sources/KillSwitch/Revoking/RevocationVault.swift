@@ -40,12 +40,18 @@ struct RevocationVault: Sendable {
     }
 
     /// Those that are to be revoked.
-    func open() async throws(StoreError) -> [RecordKey] { try await self.records.store.allKeys(under: .revocations) }
+    func open() async throws(StoreError) -> [RecordKey] {
+        var keys: [RecordKey] = []
+        try await self.records.store.forEachRecord(under: .revocations) { (record) async throws(StoreError) in
+            keys.append(record.key)
+        }
+        return keys
+    }
 
     /// Those of `account`: refresh tokens before access tokens, and of these the first taken first.
     func open(of account: AccountID) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
         var found: [(key: RecordKey, record: RevocationRecord)] = []
-        try await self.read(self.open()) { if $1.account == account { found.append(($0, $1)) } }
+        try await self.forEach(under: .revocations) { if $1.account == account { found.append(($0, $1)) } }
         return found.sorted {
             ($1.record.kind.rawValue, $0.record.takenAt) < ($0.record.kind.rawValue, $1.record.takenAt)
         }
@@ -97,31 +103,23 @@ struct RevocationVault: Sendable {
     func all(of epoch: Epoch) async throws(StoreError) -> [RecordKey: RevocationRecord] {
         var found: [RecordKey: RevocationRecord] = [:]
         // A token that is settled in the meantime is found in the second list. An earlier version named it by its generation.
-        try await self.read(self.open()) { if $1.epoch == epoch { found[self.key(of: $1) ?? $0] = $1 } }
-        let settled = try await self.records.store.allKeys(under: .revoked(by: epoch.rawValue))
-        try await self.read(settled) { found[.revocation(Self.id(of: $0))] = $1 }
+        try await self.forEach(under: .revocations) { if $1.epoch == epoch { found[self.key(of: $1) ?? $0] = $1 } }
+        try await self.forEach(under: .revoked(by: epoch.rawValue)) { found[.revocation(Self.id(of: $0))] = $1 }
         return found
     }
 
-    /// What stands at `keys` and opens, in no order.
-    private func read(
-        _ keys: [RecordKey],
-        found take: (RecordKey, RevocationRecord) -> Void
+    /// What stands under `prefix` and opens: a report that leaves out one that does not open is worth more than none.
+    private func forEach(
+        under prefix: RecordKey.Prefix,
+        _ body: (RecordKey, RevocationRecord) -> Void
     ) async throws(StoreError) {
-        try await keys.readEach { key throws(StoreError) in
-            try await self.readIfOpens(key)
-        } found: { key, record in
-            if let record { take(key, record) }
-        }
-    }
-
-    /// A report that leaves out one that does not open is worth more than none.
-    private func readIfOpens(_ key: RecordKey) async throws(StoreError) -> RevocationRecord? {
-        do throws(StoreError) {
-            return try await self.read(key)?.record
-        } catch {
-            guard error.code == .unreadable else { throw error }
-            return nil
+        try await self.records.store.forEachRecord(under: prefix) { (found) async throws(StoreError) in
+            do throws(StoreError) {
+                let plaintext = try self.records.open(found.stored, at: found.key).plaintext
+                body(found.key, try RevocationRecord(decoding: plaintext))
+            } catch {
+                guard error.code == .unreadable else { throw error }
+            }
         }
     }
 

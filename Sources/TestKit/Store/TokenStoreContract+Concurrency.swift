@@ -62,7 +62,7 @@ extension TokenStoreContract {
                 while !Task.isCancelled { await Task.yield() }
                 try await subject.store.write(SealedBytes(bytes: [1]), at: Self.key, as: .first, expecting: nil)
                 _ = try await subject.store.read(Self.key)
-                _ = try await subject.store.keys(under: .all, after: nil, limit: 1)
+                _ = try await subject.store.records(under: .all, after: nil, limit: 1)
                 try await subject.store.write(SealedBytes(bytes: [2]), at: Self.key, as: Version(2), expecting: .first)
                 try await subject.store.write(SealedBytes(bytes: []), at: .canary, as: .first, expecting: nil)
                 try await subject.store.remove(.canary, expecting: .first)

@@ -24,9 +24,24 @@ extension TokenStoreContract {
 
             try await within("hints of 100 keys") {
                 var missing = Set(keys)
-                for await key in stream {
-                    missing.remove(key)
+                for await change in stream {
+                    missing.remove(change.key)
                     if missing.isEmpty { return }
+                }
+            }
+        },
+        Clause("a hint names the version that was written, or none") { subject in
+            let key = RecordKey.account("alice")
+            let streams = [subject.store.changes(), subject.other.changes()]
+
+            try await subject.store.write(Self.value, at: key, as: Version(7), expecting: nil)
+
+            for stream in streams {
+                try await within("a hint of \(key)") {
+                    for await change in stream where change.key == key {
+                        #expect(change.version == Version(7) || change.version == nil)
+                        return
+                    }
                 }
             }
         },
@@ -48,9 +63,9 @@ extension TokenStoreContract {
         },
     ]
 
-    private static func expectHint(of expected: RecordKey, in stream: AsyncStream<RecordKey>) async throws {
+    private static func expectHint(of expected: RecordKey, in stream: AsyncStream<RecordChange>) async throws {
         try await within("a hint of \(expected)") {
-            for await key in stream where key == expected { return }
+            for await change in stream where change.key == expected { return }
             Issue.record("the stream ended without a hint of \(expected)")
         }
     }

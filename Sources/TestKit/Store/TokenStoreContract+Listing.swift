@@ -5,10 +5,10 @@ internal import TokenStorage
 extension TokenStoreContract {
     private static let value = SealedBytes(bytes: [1])
 
-    /// Keys, their order, and pages of them.
+    /// Records, their order, and pages of them.
     static let listing: [Clause] = [
         Clause("an empty store lists nothing") { subject in
-            let listed = try await subject.store.keys(under: .all, after: nil, limit: 10)
+            let listed = try await subject.store.records(under: .all, after: nil, limit: 10)
             #expect(listed == [])
         },
         Clause("keys come in the order of their UTF-8 bytes") { subject in
@@ -16,21 +16,22 @@ extension TokenStoreContract {
             let names = ["b", "a", "B", "a/x", "a.", "", "\u{1F600}", "\u{FFFD}", "\u{E9}", "e\u{301}", "10", "9"]
             for name in names { try await Self.put(.account(name), in: subject.store) }
 
-            let listed = try await subject.other.keys(under: .accounts, after: nil, limit: 100)
+            let listed = try await subject.other.records(under: .accounts, after: nil, limit: 100)
 
             let expected = names.map { RecordKey.account($0) }.sorted {
                 $0.rawValue.utf8.lexicographicallyPrecedes($1.rawValue.utf8)
             }
-            #expect(listed == expected)
+            #expect(listed.map(\.key) == expected)
+            #expect(listed.allSatisfy { $0.stored == StoredRecord(version: .first, value: Self.value) })
         },
         Clause("a prefix lists its keys and no neighbour's") { subject in
             let ours = ["accounts/", "accounts/a", "accounts/\u{10FFFF}"].map { RecordKey(rawValue: $0) }
             let others = ["accounts", "accounts.", "accounts0", "account", "b", "Accounts/a", ""]
             for key in ours + others.map({ RecordKey(rawValue: $0) }) { try await Self.put(key, in: subject.store) }
 
-            #expect(try await subject.store.keys(under: .accounts, after: nil, limit: 100) == ours)
+            #expect(try await subject.store.records(under: .accounts, after: nil, limit: 100).map(\.key) == ours)
             #expect(
-                try await subject.store.keys(under: .all, after: nil, limit: 100).count == ours.count + others.count
+                try await subject.store.records(under: .all, after: nil, limit: 100).count == ours.count + others.count
             )
         },
         Clause("a page begins behind the key it is told, there or not") { subject in
@@ -41,21 +42,39 @@ extension TokenStoreContract {
                 ("accounts/a\u{0}", ["c", "e"]), ("", ["a", "c", "e"]), ("accounts", ["a", "c", "e"]), ("b", []),
             ]
             for (after, names) in cases {
-                let listed = try await subject.store.keys(under: .accounts, after: RecordKey(rawValue: after), limit: 9)
-                #expect(listed == names.map { RecordKey.account($0) }, "after \(after)")
+                let key = RecordKey(rawValue: after)
+                let listed = try await subject.store.records(under: .accounts, after: key, limit: 9)
+                #expect(listed.map(\.key) == names.map { RecordKey.account($0) }, "after \(after)")
             }
         },
         Clause("a page has at most as many keys as asked for, and a limit below one is invalid") { subject in
             for name in ["a", "b", "c"] { try await Self.put(.account(name), in: subject.store) }
 
             for (limit, count) in [(1, 1), (2, 2), (3, 3), (4, 3), (Int.max, 3)] {
-                #expect(try await subject.store.keys(under: .accounts, after: nil, limit: limit).count == count)
+                #expect(try await subject.store.records(under: .accounts, after: nil, limit: limit).count == count)
             }
             for limit in [0, -1, Int.min] {
                 await #expect(throws: StoreError(.invalid, "")) {
-                    _ = try await subject.store.keys(under: .accounts, after: nil, limit: limit)
+                    _ = try await subject.store.records(under: .accounts, after: nil, limit: limit)
                 }
             }
+        },
+        Clause("a page of large values is cut, never to nothing, and the pages together hold all") { subject in
+            let large = SealedBytes(bytes: [UInt8](repeating: 7, count: SealedBytes.maximumCount))
+            let keys = (10..<60).map { RecordKey.account(String($0)) }
+            for key in keys { try await subject.store.write(large, at: key, as: Version(9), expecting: nil) }
+
+            var (seen, last): ([RecordKey], RecordKey?) = ([], nil)
+            repeat {
+                let page = try await subject.other.records(under: .accounts, after: last, limit: 50)
+                let bytes = page.reduce(0) { $0 + $1.stored.value.bytes.count }
+                #expect(bytes <= StoreGuarantees.largestPage)
+                #expect(page.allSatisfy { $0.stored == StoredRecord(version: Version(9), value: large) })
+                seen += page.map(\.key)
+                last = page.last?.key
+            } while last != nil
+
+            #expect(seen == keys)
         },
         Clause("of 10,000 records every page brings new ones until all have been seen") { subject in
             let names = (0..<10_000).map { String($0) }
@@ -63,9 +82,9 @@ extension TokenStoreContract {
 
             var (seen, last): ([RecordKey], RecordKey?) = ([], nil)
             repeat {
-                let page = try await subject.other.keys(under: .accounts, after: last, limit: 777)
-                seen += page
-                last = page.last
+                let page = try await subject.other.records(under: .accounts, after: last, limit: 777)
+                seen += page.map(\.key)
+                last = page.last?.key
             } while last != nil
 
             #expect(seen == names.map { RecordKey.account($0) }.sorted())

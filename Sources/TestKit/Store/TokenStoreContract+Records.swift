@@ -108,7 +108,7 @@ extension TokenStoreContract {
             try await subject.other.remove(Self.key, expecting: Version(3))
 
             #expect(try await subject.store.read(Self.key) == nil)
-            #expect(try await subject.store.keys(under: .accounts, after: nil, limit: 10) == [])
+            #expect(try await subject.store.records(under: .accounts, after: nil, limit: 10) == [])
             try await subject.store.write(Self.new, at: Self.key, as: .first, expecting: nil)
         },
         Clause("records at other keys stay as they are") { subject in

@@ -42,17 +42,43 @@ extension RefreshEngine {
     }
 
     private func followChanges() async {
-        for await account in self.vault.changes() {
+        for await change in self.vault.changes() {
             guard !Task.isCancelled else { return }
-            await self.look(at: account)
+            if let version = change.version, self.knows(version, of: change.account) { continue }
+            await self.look(at: change.account)
         }
+    }
+
+    /// Whether what is known of the account's record is just this write. Most hints are of this process's own.
+    private func knows(_ version: Version, of account: AccountID) -> Bool {
+        self.state.withLock { $0.desks[account]?.sight?.entry?.version == version }
     }
 
     private func rereadNowAndThen() async {
         while !Task.isCancelled {
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: self.limits.rereadInterval))
-            let accounts = self.state.withLock { $0.desks.values.filter(\.hasAnnouncedPass).map(\.account) }
-            for account in accounts where !Task.isCancelled { await self.look(at: account) }
+            await self.rereadChanged()
+        }
+    }
+
+    /// Looks at each record that has a pass here and is another write than the known one. The store is asked once a second
+    /// at most, however many accounts there are.
+    private func rereadChanged() async {
+        var unseen = Set(self.state.withLock { $0.desks.values.filter(\.hasAnnouncedPass).map(\.account) })
+        var last: AccountID?
+        while !unseen.isEmpty, !Task.isCancelled {
+            guard let page = try? await self.vault.versions(behind: last) else { return }
+            guard let end = page.last else {
+                for account in unseen where !Task.isCancelled { await self.look(at: account) }
+                return
+            }
+            for (account, version) in page where unseen.remove(account) != nil {
+                guard !Task.isCancelled else { return }
+                if !self.knows(version, of: account) { await self.look(at: account) }
+            }
+            guard !unseen.isEmpty else { return }
+            last = end.account
+            await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
         }
     }
 

@@ -70,25 +70,47 @@ package struct AccountVault: Sendable {
 
     /// All accounts that have a record, in the order of their names' bytes.
     package func accounts() async throws(StoreError) -> [AccountID] {
-        try await self.records.store.allKeys(under: .accounts).compactMap(AccountID.init(key:))
+        var accounts: [AccountID] = []
+        try await self.records.store.forEachRecord(under: .accounts) { (record) async throws(StoreError) in
+            if let account = AccountID(key: record.key) { accounts.append(account) }
+        }
+        return accounts
+    }
+
+    /// Which write the record of each account is: a page of them in the order of their names' bytes, behind `after`. An
+    /// empty one is the end.
+    package func versions(
+        behind after: AccountID?
+    ) async throws(StoreError) -> [(account: AccountID, version: Version)] {
+        let last = after.map { RecordKey.account($0.rawValue) }
+        return try await self.records.store.records(under: .accounts, after: last, limit: 500).compactMap { record in
+            AccountID(key: record.key).map { ($0, record.stored.version) }
+        }
+    }
+
+    /// A hint that an account's record was changed, as ``RecordChange`` is one.
+    package struct Change: Equatable, Sendable {
+        package let account: AccountID
+        package let version: Version?
     }
 
     /// Accounts whose record may have changed, by anyone: hints, as ``TokenStore/changes()`` gives them.
-    package func changes() -> AsyncStream<AccountID> {
-        let keys = self.records.store.changes()
-        let (accounts, continuation) = AsyncStream.makeStream(
-            of: AccountID.self,
+    package func changes() -> AsyncStream<Change> {
+        let changes = self.records.store.changes()
+        let (ours, continuation) = AsyncStream.makeStream(
+            of: Change.self,
             bufferingPolicy: .bufferingNewest(ChangeBroadcaster.bufferLimit)
         )
         // Belongs to the stream: it ends with its last reader, and ends the stream with the store's.
         let forwarding = Task {
-            for await key in keys {
-                if let account = AccountID(key: key) { continuation.yield(account) }
+            for await change in changes {
+                guard let account = AccountID(key: change.key) else { continue }
+                continuation.yield(Change(account: account, version: change.version))
             }
             continuation.finish()
         }
         continuation.onTermination = { _ in forwarding.cancel() }
-        return accounts
+        return ours
     }
 
     private func decode(_ entry: SealedRecords.Entry) throws(StoreError) -> Entry {

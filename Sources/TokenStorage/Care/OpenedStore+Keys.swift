@@ -12,7 +12,7 @@ extension OpenedStore {
         keys: some KeyRingSource
     ) async throws(StoreError) -> OpenedStore {
         guard try await store.read(.canary) != nil else {
-            let isEmpty = try await store.keys(under: .all, after: nil, limit: 1).isEmpty
+            let isEmpty = try await store.records(under: .all, after: nil, limit: 1).isEmpty
             throw StoreError(
                 .unreadable,
                 isEmpty

@@ -25,9 +25,10 @@ extension OpenedStore {
     /// - Parameter progress: told after each record.
     package func reseal(progress: (Resealing) -> Void = { _ in }) async throws(StoreError) -> Resealing {
         var report = Resealing()
-        try await self.forEachRecord { (key, stored) async throws(StoreError) in
+        try await self.store.forEachRecord(under: .all) { (record) async throws(StoreError) in
+            let key = record.key
             report.records += 1
-            switch try await self.reseal(stored, at: key) {
+            switch try await self.reseal(record.stored, at: key) {
             case .unchanged: break
             case .resealed(let former):
                 report.resealed += 1

@@ -34,7 +34,8 @@ extension OpenedStore {
         progress: (StoreSurvey) -> Void = { _ in }
     ) async throws(StoreError) -> StoreSurvey {
         var survey = StoreSurvey()
-        try await self.forEachRecord { (key, stored) async throws(StoreError) in
+        try await self.store.forEachRecord(under: .all) { (record) async throws(StoreError) in
+            let (key, stored) = (record.key, record.stored)
             survey.found(stored.value)
             do throws(StoreError) {
                 _ = try self.opened(stored, at: key)
@@ -57,20 +58,4 @@ extension OpenedStore {
         guard RecordKey.Prefix.accounts.contains(key) else { return (entry.plaintext, false) }
         return (entry.plaintext, try AccountRecord(decoding: entry.plaintext).claim != nil)
     }
-
-    /// Reads all records there are, a page of keys at a time; one that is removed meanwhile is passed over.
-    func forEachRecord(
-        _ body: (RecordKey, StoredRecord) async throws(StoreError) -> Void
-    ) async throws(StoreError) {
-        var last: RecordKey?
-        repeat {
-            let page = try await self.store.keys(under: .all, after: last, limit: Self.pageLimit)
-            for key in page {
-                if let stored = try await self.store.read(key) { try await body(key, stored) }
-            }
-            last = page.last
-        } while last != nil
-    }
-
-    private static var pageLimit: Int { 500 }
 }

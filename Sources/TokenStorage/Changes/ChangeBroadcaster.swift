@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// Hands hints of changed keys to whoever listens: what a driver's `changes()` is made of.
+/// Hands hints of changes to whoever listens: what a driver's `changes()` is made of.
 package final class ChangeBroadcaster: Sendable {
     /// How many hints wait for a slow listener; older ones are lost then, as hints may be.
     package static let bufferLimit = 4096
 
     private struct State {
-        var listeners: [UInt64: AsyncStream<RecordKey>.Continuation] = [:]
+        var listeners: [UInt64: AsyncStream<RecordChange>.Continuation] = [:]
         var nextListener: UInt64 = 0
         var finished = false
     }
@@ -17,13 +17,13 @@ package final class ChangeBroadcaster: Sendable {
 
     deinit { self.finish() }
 
-    /// Whether anybody would hear of a key announced now.
+    /// Whether anybody would hear of a change announced now.
     package var hasListeners: Bool { self.state.withLock { !$0.listeners.isEmpty } }
 
-    /// A stream of the keys announced from now on; it ends with ``finish()``.
-    package func listen() -> AsyncStream<RecordKey> {
+    /// A stream of the changes announced from now on; it ends with ``finish()``.
+    package func listen() -> AsyncStream<RecordChange> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: RecordKey.self,
+            of: RecordChange.self,
             bufferingPolicy: .bufferingNewest(Self.bufferLimit)
         )
         let joined: UInt64? = self.state.withLock { state in
@@ -41,11 +41,11 @@ package final class ChangeBroadcaster: Sendable {
         return stream
     }
 
-    /// Tells all who listen that the record at `key` may have changed.
-    package func announce(_ key: RecordKey) {
+    /// Tells all who listen that a record may have changed.
+    package func announce(_ change: RecordChange) {
         // Yielded outside of the lock: a continuation may call back into `leave`.
         for continuation in self.state.withLock({ Array($0.listeners.values) }) {
-            continuation.yield(key)
+            continuation.yield(change)
         }
     }
 

@@ -3,7 +3,7 @@ package import TokenModel
 /// A store in front of another that tells how long each call took, whatever came of it.
 package struct TimedTokenStore: TokenStore {
     /// A call that is timed.
-    package enum Operation: String, CaseIterable, Sendable { case read, write, remove, keys }
+    package enum Operation: String, CaseIterable, Sendable { case read, write, remove, records }
 
     private let store: any TokenStore
     private let ended: @Sendable (Operation, Duration) -> Void
@@ -13,6 +13,8 @@ package struct TimedTokenStore: TokenStore {
         self.store = store
         self.ended = ended
     }
+
+    package var guarantees: StoreGuarantees { self.store.guarantees }
 
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         let begin = BootInstant.now
@@ -37,15 +39,15 @@ package struct TimedTokenStore: TokenStore {
         try await self.store.remove(key, expecting: expecting)
     }
 
-    package func keys(
+    package func records(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
         limit: Int
-    ) async throws(StoreError) -> [RecordKey] {
+    ) async throws(StoreError) -> [KeyedRecord] {
         let begin = BootInstant.now
-        defer { self.ended(.keys, begin.duration(to: .now)) }
-        return try await self.store.keys(under: prefix, after: after, limit: limit)
+        defer { self.ended(.records, begin.duration(to: .now)) }
+        return try await self.store.records(under: prefix, after: after, limit: limit)
     }
 
-    package func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+    package func changes() -> AsyncStream<RecordChange> { self.store.changes() }
 }

@@ -7,6 +7,8 @@ package actor MemoryTokenStore: TokenStore {
 
     package init() {}
 
+    package nonisolated var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         self.records[key]
     }
@@ -21,29 +23,36 @@ package actor MemoryTokenStore: TokenStore {
         let current = self.records[key]
         guard current?.version == expecting else { throw .conflict(current) }
         self.records[key] = StoredRecord(version: version, value: value)
-        self.broadcaster.announce(key)
+        self.broadcaster.announce(RecordChange(key: key, version: version))
     }
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
         let current = self.records[key]
         guard current?.version == expecting else { throw .conflict(current) }
         self.records[key] = nil
-        self.broadcaster.announce(key)
+        self.broadcaster.announce(RecordChange(key: key, version: nil))
     }
 
-    package func keys(
+    package func records(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
         limit: Int
-    ) async throws(StoreError) -> [RecordKey] {
+    ) async throws(StoreError) -> [KeyedRecord] {
         try StoreError.checkLimit(limit)
         let behind = self.records.keys.filter { key in
             prefix.contains(key) && after.map { $0 < key } ?? true
         }
-        return Array(behind.sorted().prefix(limit))
+        var (page, bytes): ([KeyedRecord], Int) = ([], 0)
+        for key in behind.sorted().prefix(limit) {
+            guard let stored = self.records[key] else { continue }
+            bytes += stored.value.bytes.count
+            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
+            page.append(KeyedRecord(key: key, stored: stored))
+        }
+        return page
     }
 
-    package nonisolated func changes() -> AsyncStream<RecordKey> {
+    package nonisolated func changes() -> AsyncStream<RecordChange> {
         self.broadcaster.listen()
     }
 }

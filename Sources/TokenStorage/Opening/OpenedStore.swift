@@ -33,7 +33,7 @@ package struct OpenedStore: Sendable {
         if let stored = try await store.read(.canary) {
             return try Self.open(store, stored, keys: keys)
         }
-        guard try await store.keys(under: .all, after: nil, limit: 1).isEmpty else {
+        guard try await store.records(under: .all, after: nil, limit: 1).isEmpty else {
             // Another process may have made the canary, and records after it, since it was read.
             guard let stored = try await store.read(.canary) else {
                 throw StoreError(

@@ -248,12 +248,18 @@ final class WatchedStore: TokenStore {
         try await self.store.remove(key, expecting: expecting)
     }
 
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
         try self.checkPresence()
-        return try await self.store.keys(under: prefix, after: after, limit: limit)
+        return try await self.store.records(under: prefix, after: after, limit: limit)
     }
 
-    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
 
     private func checkPresence() throws(StoreError) {
         guard !self.isAway.withLock({ $0 }) else { throw StoreError(.unreachable, "the store was taken away") }

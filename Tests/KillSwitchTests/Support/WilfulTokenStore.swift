@@ -75,18 +75,25 @@ final class WilfulTokenStore: TokenStore {
     func loseNextWrite(at key: RecordKey) { self.state.withLock { $0.losesWriteAt = key } }
 
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        self.state.withLock { $0.reads[key, default: 0] += 1 }
+        await self.hangIfTold { $0.contains(key) }
+        try self.check(writes: false)
+        return try await self.store.read(key).map { self.spoiled($0, at: key) }
+    }
+
+    private func hangIfTold(_ isConcerned: (RecordKey.Prefix) -> Bool) async {
         await withCheckedContinuation { continuation in
             let hangs = self.state.withLock { state in
-                state.reads[key, default: 0] += 1
-                let hangs = state.hanging?.contains(key) ?? false
+                let hangs = state.hanging.map(isConcerned) ?? false
                 if hangs { state.waiting.append(continuation) }
                 return hangs
             }
             if !hangs { continuation.resume() }
         }
-        try self.check(writes: false)
-        let isSpoiled = self.state.withLock { $0.spoiled == key }
-        guard let stored = try await self.store.read(key), isSpoiled else { return try await self.store.read(key) }
+    }
+
+    private func spoiled(_ stored: StoredRecord, at key: RecordKey) -> StoredRecord {
+        guard self.state.withLock({ $0.spoiled == key }) else { return stored }
         var bytes = stored.value.bytes
         bytes[bytes.count / 2] ^= 1
         return StoredRecord(version: stored.version, value: SealedBytes(bytes: bytes))
@@ -128,12 +135,21 @@ final class WilfulTokenStore: TokenStore {
         try await self.store.remove(key, expecting: expecting)
     }
 
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        await self.hangIfTold { $0 == .all || $0 == prefix }
         try self.check(writes: false)
-        return try await self.store.keys(under: prefix, after: after, limit: limit)
+        return try await self.store.records(under: prefix, after: after, limit: limit).map { record in
+            KeyedRecord(key: record.key, stored: self.spoiled(record.stored, at: record.key))
+        }
     }
 
-    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
 
     private func check(writes: Bool) throws(StoreError) {
         switch self.state.withLock({ $0.mood }) {

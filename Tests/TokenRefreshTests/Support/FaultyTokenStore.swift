@@ -47,7 +47,7 @@ final class FaultyTokenStore: TokenStore {
     /// All records of accounts as they are now.
     func copy() async throws -> [RecordKey: StoredRecord] {
         var records: [RecordKey: StoredRecord] = [:]
-        for key in try await self.store.allKeys(under: .accounts) { records[key] = try await self.store.read(key) }
+        try await self.store.forEachRecord(under: .accounts) { record in records[record.key] = record.stored }
         return records
     }
 
@@ -111,11 +111,17 @@ final class FaultyTokenStore: TokenStore {
 
     private func leave() { self.state.withLock { $0.users -= 1 } }
 
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
-        try await self.store.keys(under: prefix, after: after, limit: limit)
+    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        try await self.store.records(under: prefix, after: after, limit: limit)
     }
 
-    func changes() -> AsyncStream<RecordKey> {
+    func changes() -> AsyncStream<RecordChange> {
         if self.isSilent { return AsyncStream { _ in } }
         return self.store.changes()
     }

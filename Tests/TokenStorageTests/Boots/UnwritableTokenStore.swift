@@ -28,9 +28,15 @@ final class UnwritableTokenStore: TokenStore {
         try await self.store.remove(key, expecting: expecting)
     }
 
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
-        try await self.store.keys(under: prefix, after: after, limit: limit)
+    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        try await self.store.records(under: prefix, after: after, limit: limit)
     }
 
-    func changes() -> AsyncStream<RecordKey> { self.store.changes() }
+    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
 }

@@ -66,7 +66,13 @@ private final class WatchedListing: TokenStore {
         self.plan.withLock { $0 = Plan(number: number, body: body) }
     }
 
-    func keys(under prefix: RecordKey.Prefix, after: RecordKey?, limit: Int) async throws(StoreError) -> [RecordKey] {
+    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
         if after == nil, limit > 1 {
             let body: (@Sendable () async -> Void)? = self.plan.withLock { plan in
                 plan?.number -= 1
@@ -74,7 +80,7 @@ private final class WatchedListing: TokenStore {
             }
             await body?()
         }
-        return try await self.inner.keys(under: prefix, after: after, limit: limit)
+        return try await self.inner.records(under: prefix, after: after, limit: limit)
     }
 
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await self.inner.read(key) }
@@ -92,5 +98,5 @@ private final class WatchedListing: TokenStore {
         try await self.inner.remove(key, expecting: expecting)
     }
 
-    func changes() -> AsyncStream<RecordKey> { self.inner.changes() }
+    func changes() -> AsyncStream<RecordChange> { self.inner.changes() }
 }

@@ -1,9 +1,14 @@
 import TestKit
 import Testing
+import TokenModel
 import TokenStorage
 
 struct ChangeBroadcasterTests {
     private let broadcaster = ChangeBroadcaster()
+
+    private static func change(_ number: Int) -> RecordChange {
+        RecordChange(key: .account(String(number)), version: .first)
+    }
 
     @Test func `its end ends all streams, also those that begin later`() async throws {
         let before = self.broadcaster.listen()
@@ -20,13 +25,13 @@ struct ChangeBroadcasterTests {
     @Test func `a listener that does not listen keeps a bounded number of hints, the newest`() async {
         let stream = self.broadcaster.listen()
         let count = ChangeBroadcaster.bufferLimit + 10
-        for number in 0..<count { self.broadcaster.announce(.account(String(number))) }
+        for number in 0..<count { self.broadcaster.announce(Self.change(number)) }
         self.broadcaster.finish()
 
         let heard = await stream.reduce(into: []) { $0.append($1) }
 
         #expect(heard.count == ChangeBroadcaster.bufferLimit)
-        #expect(heard.last == .account(String(count - 1)))
+        #expect(heard.last == Self.change(count - 1))
     }
 
     @Test func `a stream that is dropped is no listener any more`() {

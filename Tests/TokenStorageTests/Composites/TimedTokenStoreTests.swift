@@ -23,8 +23,8 @@ struct TimedTokenStoreTests {
         await #expect(throws: StoreError.self) {
             _ = try await store.write(SealedBytes(bytes: [1]), at: key, expecting: nil)
         }
-        _ = try await store.keys(under: .all, after: nil, limit: 1)
+        _ = try await store.records(under: .all, after: nil, limit: 1)
         try await store.remove(key, expecting: .first)
-        #expect(told.withLock { $0 } == [.read, .write, .write, .keys, .remove])
+        #expect(told.withLock { $0 } == [.read, .write, .write, .records, .remove])
     }
 }

@@ -1,0 +1,31 @@
+/// What a store promises beyond its contract. What stands on a store asks this and never which driver it is.
+package struct StoreGuarantees: Equatable, Sendable {
+    /// From where the same records are seen.
+    package enum Reach: String, Sendable {
+        /// From this process alone.
+        case process
+        /// From the processes of one host; a read is never stale.
+        case host
+        /// From several hosts; a read may come from a node that others have left behind.
+        case network
+    }
+
+    /// What may be gone after another node took over.
+    package enum Failover: String, Sendable {
+        /// No write that was acknowledged. So it is too where nothing takes over.
+        case losesNothing = "nothing"
+        /// The last writes, in one order over all keys: never one without those behind it.
+        case losesSuffix = "suffix"
+    }
+
+    /// How many bytes of values a page of records holds at most, but for its first.
+    package static let largestPage = 1 << 20
+
+    package let reach: Reach
+    package let failover: Failover
+
+    package init(reach: Reach, failover: Failover = .losesNothing) {
+        self.reach = reach
+        self.failover = failover
+    }
+}
