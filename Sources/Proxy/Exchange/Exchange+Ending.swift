@@ -9,6 +9,7 @@ extension Exchange {
     ///
     /// - Parameter isReusable: the upstream connection is clean for another request.
     func finish(isReusable: Bool) {
+        let requestID = self.requestID
         if self.isTunnel {
             // Both connections end behind what each was sent.
             if let idle = self.match?.route.plan.timeouts.idle { self.upstream?.closeWhenWritten(within: idle) }
@@ -16,6 +17,8 @@ extension Exchange {
         } else {
             self.releaseUpstream(reusable: isReusable)
         }
+        // The last that was sent may have found the connection gone; then this was ended there, and the next may have begun.
+        guard self.requestID == requestID, self.match != nil else { return }
         self.endDownstream()
     }
 
@@ -119,7 +122,9 @@ extension Exchange {
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
         let now = self.loop.tick
-        if self.attempt.phase == .asked, now.duration(since: self.askedSince) >= Self.patience {
+        if self.attempt.phase == .asked, self.response.phase == .none,
+            now.duration(since: self.askedSince) >= Self.patience
+        {
             if let route = self.match?.route { self.loop.pools[route.pool].refusedExpectation() }
             self.continued()
             self.flush()

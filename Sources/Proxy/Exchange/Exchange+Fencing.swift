@@ -61,9 +61,10 @@ extension Exchange {
     /// - Parameter killed: slots for whose accounts no token may come.
     func fence(killed: Set<Int>) -> FencedExchanges {
         guard let slot = self.match?.route.slot else { return FencedExchanges() }
+        let requestID = self.requestID
         let mayEnd = self.carriesDead(slot) && self.mayEndWithIt(slot) && self.isHeadOut
-        // Looking may have lost its connection, and so have ended the exchange.
-        guard self.match != nil else { return FencedExchanges() }
+        // Looking may have lost its connection, and so have ended the exchange. What has begun since is of after the kill.
+        guard self.requestID == requestID, self.match != nil else { return FencedExchanges() }
         let carriesDead = self.carriesDead(slot)
         let reach = FencingReach(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: killed.contains(slot))
         let error: PassError = carriesDead ? .tokenKilled : .accountKilled

@@ -26,7 +26,7 @@ extension Exchange {
         let judgement = self.attempt.judge(
             Attempt.Response(
                 rejectsToken: rejectsToken,
-                isRepeatable: isKept && !self.response.hasPassedInterim,
+                isRepeatable: isKept && !self.response.hasPassedInterim && self.canBeFramed(on: route),
                 refusesExpectation: head.status == 417 && isKept
             )
         )
@@ -57,6 +57,7 @@ extension Exchange {
         case .sendAgain:
             self.loop.pools[route.pool].refusedExpectation()
             self.releaseUpstream(reusable: false)
+            self.discardResponse()
             self.connect(route)
             // The connection that this was heard on is no longer the exchange's, and flushes nothing for it.
             self.flush()

@@ -17,21 +17,30 @@ extension Exchange {
         case .connect:
             self.connect(route)
         case .replay:
-            self.heldHead = nil
-            self.heldBody = nil
             self.record?.replay = .sent
             // The last of the request: nobody flushes for a connection that waits for the next.
             self.flushUpstream()
-            self.upstream?.discardResponse()
+            if self.head?.mayMisleadItsAnswer == true {
+                self.upstream?.cancel()
+            } else {
+                self.upstream?.discardResponse()
+            }
             self.upstream = nil
             self.request.rewind()
-            self.response.discard()
+            self.discardResponse()
             self.connect(route)
         case .passHeld:
             self.passHeld()
         case .ignore: break
         }
         self.flush()
+    }
+
+    /// The request is sent again: nothing of the response that is held, or was inspected, may follow the next head.
+    func discardResponse() {
+        self.heldHead = nil
+        self.heldBody = nil
+        self.response.discard()
     }
 
     func passRefused(_ error: PassError) {
@@ -101,6 +110,11 @@ extension Exchange {
             self.loop.pools[route.pool].speaksHTTP10
         else { return head.body }
         return .length(self.kept.count)
+    }
+
+    /// Whether the upstream can be sent the request once more: one of HTTP/1.0 knows no chunks.
+    func canBeFramed(on route: Route) -> Bool {
+        self.head?.body.isChunked != true || self.request.isWhole || !self.loop.pools[route.pool].speaksHTTP10
     }
 
     /// A body that is known to be longer than what may be sent again is asked for first (RFC 9110 §10.1.1): a rejected

@@ -40,6 +40,9 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     let writer = HTTP1RequestWriter()
     private var isReadWithheld = false
     private var isProcessing = false
+    /// It has ended while its bytes are gone through, cleanly or not: a write has found it gone. What came before the end is
+    /// heard first.
+    private var waitingEnd: Bool?
     /// Of a tunnel: the upstream was told that the caller has ended.
     private var isOutputEnded = false
     /// It has been idle: the upstream may have closed it just now.
@@ -98,6 +101,10 @@ final class HTTP1Upstream: ChannelDuplexHandler {
 
     private func ended(cleanly: Bool) {
         guard self.isOpen else { return }
+        guard !self.isProcessing else {
+            self.waitingEnd = cleanly && self.waitingEnd ?? true
+            return
+        }
         self.socket?.leave()
         let isHeld = if case .held = self.state { true } else { false }
         let staysHeld = isHeld && self.reader.isWhole(isEnded: cleanly)
@@ -173,7 +180,10 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     private func process() {
         guard !self.isProcessing else { return }
         self.isProcessing = true
-        defer { self.isProcessing = false }
+        defer {
+            self.isProcessing = false
+            if let cleanly = self.waitingEnd.take() { self.ended(cleanly: cleanly) }
+        }
         do throws(WireError) {
             guard let exchange = self.exchange else { return }
             while self.exchange === exchange, try self.step(exchange) {}
@@ -261,7 +271,7 @@ extension HTTP1Upstream {
 
     func release() {
         self.exchange = nil
-        guard self.isOpen, let pool = self.pool else { return }
+        guard self.isOpen, self.waitingEnd == nil, let pool = self.pool else { return }
         self.state = .idle
         self.isReused = true
         self.idleSince = pool.tick

@@ -30,6 +30,29 @@ import TokenModel
         return (caller, upstream, try await upstream.request().head)
     }
 
+    @Test func `a 417 that was looked into leaves nothing of itself in the response that follows`() async throws {
+        let setup = Rig.Setup.route {
+            $0.replayBodyLimit = 1_000
+            $0.retryOn = [TokenRejectionSign(status: 417, body: .object(["ok": .flag(false)]))]
+        }
+        try await withRig(setup) { rig in
+            let caller = try await rig.caller()
+            let upload = String(repeating: "b", count: 5_000)
+            try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\n\(upload.framed(false))")
+            let first = try await rig.upstream.accept()
+            #expect(try await first.head()["Expect"] == "100-continue")
+
+            try await first.send(Self.json(Self.fine).replacing("200 OK", with: "417 Expectation Failed"))
+            let second = try await rig.upstream.accept()
+            #expect(try await second.request().body == upload)
+            try await second.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+            let answer = try await caller.answer()
+            #expect(answer.head.status == 200)
+            #expect(answer.body == "ok")
+        }
+    }
+
     @Test(arguments: [json(dead), "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"])
     func `I10_ such an answer brings a refresh and one replay`(answer: String) async throws {
         try await withRig(Self.setup) { rig in
