@@ -385,7 +385,7 @@ internal import TokenStorage
     @Test(arguments: [(HTTPMethod.PUT, "/tokens"), (.DELETE, "/tokens")])
     func `without the store nothing is changed, and the answer says so`(method: HTTPMethod, path: String) async throws {
         try await AdminFixture.run { admin in
-            admin.store.takeAway()
+            admin.store.fail(.away)
             let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil
             let answer = try await admin.caller.send(method, "/v1/accounts/alice\(path)", body)
             #expect(answer.status == 503)

@@ -128,10 +128,10 @@ internal import TokenModel
 
     @Test func `a kill that was kept is recorded with the name of who ordered it`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
-            admin.store.takeAway()
+            admin.store.fail(.away)
             let body = Array(#"{"scope":{"account":"alice"},"reason":"drill","wait":"0s"}"#.utf8)
             try await admin.caller.send(.POST, "/v1/kill", authorization: "Bearer killer-canary", bytes: body)
-            admin.store.putBack()
+            admin.store.recover()
             try await eventually("the kill to be recorded") {
                 let page = try await admin.caller.send(.GET, "/v1/audit", authorization: "Bearer viewer-canary")
                 guard page.body.contains("it was kept since") else { return false }

@@ -43,7 +43,7 @@ internal import TokenStorage
 
     /// What was written, but for what the kill switch writes on its own account.
     private static func changes(in admin: AdminFixture, since count: Int) -> [RecordKey] {
-        admin.store.written.dropFirst(count).filter { key in
+        admin.store.history.written.dropFirst(count).filter { key in
             !RecordKey.Prefix.replicas.contains(key) && !RecordKey.Prefix.revocations.contains(key)
         }
     }
@@ -68,27 +68,27 @@ internal import TokenStorage
                 (.POST, "/v1/accounts/alice/adopt", nil), (.DELETE, "/v1/accounts/alice/tokens", nil),
             ]
             for (method, path, body) in changes {
-                let before = admin.store.written.count
+                let before = admin.store.history.written.count
                 let answer = try await admin.caller.send(method, path, body)
                 #expect(answer.status == 200, "\(path)")
                 let written = Self.changes(in: admin, since: before)
                 #expect(written.first.map(RecordKey.Prefix.audit.contains) == true, "\(path): \(written)")
             }
-            let beforeKill = admin.store.written.count
+            let beforeKill = admin.store.history.written.count
             _ = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
             // It does not wait for its record, but has both of them when it answers.
             let writtenByKill = Self.changes(in: admin, since: beforeKill)
             #expect(writtenByKill.contains(where: RecordKey.Prefix.kills.contains))
             #expect(writtenByKill.count(where: RecordKey.Prefix.audit.contains) == 2, "\(writtenByKill)")
-            let before = admin.store.written.count
+            let before = admin.store.history.written.count
             _ = try await admin.caller.send(.POST, "/v1/revive", #"{"scope":{"all":true},"reason":"over"}"#)
             let written = Self.changes(in: admin, since: before)
             #expect(written.first.map(RecordKey.Prefix.audit.contains) == true, "\(written)")
 
             let lost = try await Self.loseReplica(to: admin)
-            let beforeForgetting = admin.store.written.count
+            let beforeForgetting = admin.store.history.written.count
             #expect(try await admin.caller.send(.DELETE, "/v1/replicas/lost").status == 200)
-            let writtenByForgetting = admin.store.written.dropFirst(beforeForgetting)
+            let writtenByForgetting = admin.store.history.written.dropFirst(beforeForgetting)
             let announced = try #require(writtenByForgetting.firstIndex(where: RecordKey.Prefix.audit.contains))
             let expelled = try #require(writtenByForgetting.firstIndex(of: .replica(lost.id.rawValue)))
             #expect(announced < expelled)
@@ -125,8 +125,8 @@ internal import TokenStorage
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"account":"bob"},"reason":"drill"}"#)
             _ = try await Self.loseReplica(to: admin)
-            admin.store.refuseWrites(under: .audit)
-            let before = admin.store.written.count
+            admin.store.fail(.full, under: .audit)
+            let before = admin.store.history.written.count
             let changes: [(HTTPMethod, String, String?)] = [
                 (.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token":"other-canary"}"#),
                 (.POST, "/v1/accounts/alice/refresh", nil), (.POST, "/v1/accounts/alice/adopt", nil),
@@ -140,7 +140,7 @@ internal import TokenStorage
                 #expect(answer.problem == "audit_unavailable", "\(path)")
                 #expect(answer.detail?.contains("the disk is full") == true)
             }
-            #expect(admin.store.written.count == before)
+            #expect(admin.store.history.written.count == before)
             #expect(admin.provider.redeemed.isEmpty)
             #expect(admin.provider.revokedTokens.isEmpty)
             #expect(admin.kills.killedScopes == [.account(AccountID("bob"))])
@@ -151,7 +151,7 @@ internal import TokenStorage
 
     @Test func `I20_a kill goes ahead without a record, and says so loudly`() async throws {
         try await AdminFixture.run { admin in
-            admin.store.refuseWrites(under: .audit)
+            admin.store.fail(.full, under: .audit)
             let order = #"{"scope":{"account":"alice"},"reason":"drill"}"#
             let answer = try await admin.caller.send(.POST, "/v1/kill", order)
             #expect(answer.status == 200)
@@ -161,8 +161,8 @@ internal import TokenStorage
             #expect(admin.logs.lines.contains { $0.hasPrefix("error a kill goes ahead without a record") })
 
             // And where only the announcement failed, the outcome says all.
-            admin.store.refuseWrites(under: nil)
-            admin.store.refuseNextWrite(under: .audit)
+            admin.store.recover()
+            admin.store.fail(.full, [.write], under: .audit, times: 1)
             let second = try await admin.caller.send(.POST, "/v1/kill", order)
             #expect(second.body.contains(#""audited":true"#))
             let page = try await Self.page(admin)
@@ -222,7 +222,7 @@ internal import TokenStorage
         try await AdminFixture.run { admin in
             // Given a valid token, and a store that takes no records of accounts any more
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
-            admin.store.refuseWrites(under: .accounts)
+            admin.store.fail(.full, under: .accounts)
 
             // When it is refreshed
             let refreshed = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
@@ -343,7 +343,7 @@ internal import TokenStorage
 
     @Test func `a store that is away is said, not an empty log`() async throws {
         try await AdminFixture.run { admin in
-            admin.store.takeAway()
+            admin.store.fail(.away)
             let answer = try await admin.caller.send(.GET, "/v1/audit")
             #expect(answer.status == 503)
             #expect(answer.problem == "store_lost")

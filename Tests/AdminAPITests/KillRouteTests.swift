@@ -118,7 +118,7 @@ internal import TokenStorage
 
     @Test func `given a store that is away, a kill holds here and says that it does not stand`() async throws {
         try await AdminFixture.run { admin in
-            admin.store.takeAway()
+            admin.store.fail(.away)
             let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
             #expect(answer.status == 200)
             #expect(answer.body.contains(#""state":"pending""#))
@@ -138,10 +138,10 @@ internal import TokenStorage
         async throws
     {
         try await AdminFixture.run { admin in
-            admin.store.takeAway()
+            admin.store.fail(.away)
             let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
             #expect(answer.body.contains(#""audited":false"#))
-            admin.store.putBack()
+            admin.store.recover()
             _ = try await admin.kills.read()
             try await eventually("the record") {
                 try await admin.caller.send(.GET, "/v1/audit").body.contains("it was kept since")
@@ -158,7 +158,7 @@ internal import TokenStorage
         async throws
     {
         try await AdminFixture.run { admin in
-            admin.store.takeAway()
+            admin.store.fail(.away)
             async let answering = admin.caller.send(
                 .POST,
                 "/v1/kill",
@@ -167,7 +167,7 @@ internal import TokenStorage
             try await eventually("the kill to be kept, and not announced") {
                 !admin.kills.waitingScopes.isEmpty && admin.logs.text.contains("a kill goes ahead without a record")
             }
-            admin.store.putBack()
+            admin.store.recover()
             let answer = try await answering
             #expect(answer.body.contains(#""state":"complete""#))
             #expect(answer.body.contains(#""audited":false"#))
@@ -190,7 +190,7 @@ internal import TokenStorage
                 joinedAt: Timepiece.system.now.wall
             )
             _ = try await ReplicaVault(admin.records).write(lost, for: .random(), expecting: nil)
-            admin.store.refuseNextWrite(under: .audit)
+            admin.store.fail(.full, [.write], under: .audit, times: 1)
             let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
             #expect(answer.body.contains(#""state":"pending""#))
             #expect(answer.body.contains(#""audited":true"#))

@@ -110,9 +110,9 @@ import TokenStorageSQLite
     }
 
     @Test func `a write whose answer is lost is one record`() async throws {
-        let store = ForgetfulStore()
+        let store = FaultyTokenStore()
         let log = AuditLog(Self.records(store))
-        store.loseAnswers(1)
+        store.fail(.unanswered, [.write], times: 1)
         let record = try await log.append(Self.entry("one"))
         #expect(record.number == 1)
         _ = try await log.append(Self.entry("two"))
@@ -122,11 +122,11 @@ import TokenStorageSQLite
     }
 
     @Test func `an entry that is tried again is found, though others have come behind it meanwhile`() async throws {
-        let store = ForgetfulStore()
+        let store = FaultyTokenStore()
         let log = AuditLog(Self.records(store))
         _ = try await log.append(Self.entry("zero"))
         let entry = Self.entry("one")
-        store.loseAnswers(1)
+        store.fail(.unanswered, [.write], times: 1)
         await #expect(throws: StoreError(.unreachable, "")) {
             _ = try await log.append(entry, tries: 1, isTriedAgain: true)
         }
@@ -140,9 +140,9 @@ import TokenStorageSQLite
     }
 
     @Test func `a store that gives no answer twice is an error`() async throws {
-        let store = ForgetfulStore()
+        let store = FaultyTokenStore()
         let log = AuditLog(Self.records(store))
-        store.refuse(2)
+        store.fail(.away, [.write], times: 2)
         await #expect(throws: StoreError(.unreachable, "")) { _ = try await log.append(Self.entry("one")) }
         #expect(try await log.append(Self.entry("two")).number == 1)
     }
@@ -162,58 +162,5 @@ import TokenStorageSQLite
         #expect(chain.firstFault == .unreadable(1))
         #expect(chain.count == 2)
         #expect(try await store.read(.audit(1))?.value.bytes == bytes)
-    }
-}
-
-/// A store in memory that does what it is asked and does not say so, or does nothing.
-private final class ForgetfulStore: TokenStore {
-    private struct Faults {
-        var lost = 0
-        var refused = 0
-    }
-
-    private let store = MemoryTokenStore()
-    private let faults = Mutex(Faults())
-
-    func loseAnswers(_ count: Int) { self.faults.withLock { $0.lost = count } }
-    func refuse(_ count: Int) { self.faults.withLock { $0.refused = count } }
-
-    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await self.store.read(key) }
-
-    func write(
-        _ value: SealedBytes,
-        at key: RecordKey,
-        as version: Version,
-        expecting: Version?
-    ) async throws(StoreError) {
-        guard !self.takes(\.refused) else { throw StoreError(.unreachable, "refused") }
-        try await self.store.write(value, at: key, as: version, expecting: expecting)
-        guard !self.takes(\.lost) else { throw StoreError(.unreachable, "lost") }
-    }
-
-    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try await self.store.remove(key, expecting: expecting)
-    }
-
-    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
-
-    func records(
-        under prefix: RecordKey.Prefix,
-        after: RecordKey?,
-        limit: Int
-    ) async throws(StoreError) -> [KeyedRecord] {
-        try await self.store.records(under: prefix, after: after, limit: limit)
-    }
-
-    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
-
-    /// Whether one of them is left.
-    private func takes(_ fault: WritableKeyPath<Faults, Int>) -> Bool {
-        var faults = self.faults.withLock { $0 }
-        guard faults[keyPath: fault] > 0 else { return false }
-        faults[keyPath: fault] -= 1
-        let left = faults
-        self.faults.withLock { $0 = left }
-        return true
     }
 }

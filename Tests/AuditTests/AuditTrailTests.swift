@@ -45,8 +45,15 @@ import TokenStorage
         #expect(lines.count == 2)
     }
 
+    /// Can be read and not written.
+    private static func fullStore() -> FaultyTokenStore {
+        let store = FaultyTokenStore()
+        store.fail(.full)
+        return store
+    }
+
     @Test func `what can't be recorded is not to be done, and a kill is told that it has no record`() async throws {
-        let trail = self.trail(FullStore())
+        let trail = self.trail(Self.fullStore())
         let error = await #expect(throws: AuditError.self) {
             _ = try await trail.begin(.reload, by: .gateway("SIGHUP"))
         }
@@ -60,7 +67,7 @@ import TokenStorage
     }
 
     @Test func `a kill whose announcement failed has all there is to know in its outcome`() async throws {
-        let full = FullStore()
+        let full = Self.fullStore()
         let trail = self.trail(full)
         let ticket = await trail.beginRegardless(.kill, of: .all, reason: "drill", by: .admin(at: "127.0.0.1:5"))
         let later = self.trail(self.store)
@@ -90,32 +97,4 @@ import TokenStorage
         #expect(records.first?.detail?.hasPrefix("30 requests") == true)
         #expect(records.last?.detail?.hasPrefix("7 requests") == true)
     }
-}
-
-/// Can be read and not written.
-private struct FullStore: TokenStore {
-    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { nil }
-
-    func write(
-        _ value: SealedBytes,
-        at key: RecordKey,
-        as version: Version,
-        expecting: Version?
-    ) async throws(StoreError) {
-        throw StoreError(.unwritable, "the disk is full")
-    }
-
-    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {}
-
-    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
-
-    func records(
-        under prefix: RecordKey.Prefix,
-        after: RecordKey?,
-        limit: Int
-    ) async throws(StoreError) -> [KeyedRecord] {
-        []
-    }
-
-    func changes() -> AsyncStream<RecordChange> { AsyncStream { $0.finish() } }
 }

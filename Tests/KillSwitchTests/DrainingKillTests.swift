@@ -34,7 +34,7 @@ import TokenStorage
         let one = self.house.replica("a", copy: copy)
         let (alice, acme) = (AccountID("alice"), ProviderID("acme"))
         try await self.house.run([one]) {
-            self.house.store.become(.readOnly)
+            self.house.store.fail(.full)
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
             let count = one.fence.all.count
             one.kills.lookForKilledTokens()

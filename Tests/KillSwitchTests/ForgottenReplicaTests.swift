@@ -79,7 +79,7 @@ import TokenStorage
         try await odd.kills.start()
         let entries = try await ReplicaVault(self.house.records).list().entries
         let id = try #require(entries.first).id
-        self.house.store.spoil(.replica(id.rawValue))
+        self.house.store.fail(.spoiled, at: .replica(id.rawValue))
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(120))
             #expect(report.state == .pending)
@@ -91,7 +91,7 @@ import TokenStorage
 
             let expulsion = try await one.kills.forget(id.rawValue)
             #expect(expulsion.until != nil)
-            self.house.store.spoil(.account("nobody"))
+            self.house.store.fail(.spoiled, at: .account("nobody"))
             try await eventually("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
             }

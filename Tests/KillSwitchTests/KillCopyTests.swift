@@ -35,8 +35,8 @@ import TokenStorage
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)
             try await self.kill(one, .account(AccountID("bob")))
-            try await self.house.store.lose(.kill(1))
-            try await self.house.store.lose(.kill(2))
+            self.house.store.erase(.kill(1))
+            self.house.store.erase(.kill(2))
             _ = try await one.kills.read()
             let log = KillLog(self.house.records)
             #expect(try await log.entries(behind: .start).map(\.scope) == [self.alice, .account(AccountID("bob"))])
@@ -64,7 +64,7 @@ import TokenStorage
 
     @Test func `given a store that lacks kills, a start is refused, and leaves no replica behind`() async throws {
         try await self.killTwo()
-        try await self.house.store.lose(.kill(2))
+        self.house.store.erase(.kill(2))
         let one = self.house.replica("a", copy: self.copy)
         await #expect(throws: StoreError(.outdated, "")) { try await one.kills.start() }
         #expect(one.fence.until == .distantPast)
@@ -77,8 +77,8 @@ import TokenStorage
         async throws
     {
         try await self.killTwo()
-        try await self.house.store.lose(.kill(1))
-        try await self.house.store.lose(.kill(2))
+        self.house.store.erase(.kill(1))
+        self.house.store.erase(.kill(2))
         let one = self.house.replica("a", copy: self.copy)
         let missing = try await one.kills.missingInStore()
         #expect(missing?.count == 2)
@@ -103,8 +103,8 @@ import TokenStorage
             try await self.kill(one, self.alice)
             try await one.kills.revive(self.alice, reason: "over")
         }
-        try await self.house.store.lose(.kill(1))
-        try await self.house.store.lose(.kill(2))
+        self.house.store.erase(.kill(1))
+        self.house.store.erase(.kill(2))
         let other = KillEntry(.kill, self.alice, reason: "theirs", at: self.house.clock.wall)
         _ = try await KillLog(self.house.records).append(other, behind: .start)
         let next = self.house.replica("a", copy: self.copy)

@@ -15,10 +15,10 @@ import TokenStorage
         try await self.house.run([one]) {
             let before = await one.kills.listing()
             #expect(before.isWhole && before.reports.isEmpty)
-            self.house.store.become(.away)
+            self.house.store.fail(.away)
             let away = await one.kills.listing()
             #expect(!away.isWhole && away.reports.isEmpty)
-            self.house.store.become(.good)
+            self.house.store.recover()
             let after = await one.kills.listing()
             #expect(after.isWhole)
         }
@@ -82,7 +82,7 @@ import TokenStorage
         try await self.house.run([one]) {
             let first = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
             #expect(first.state == .complete)
-            self.house.store.spoil(.killEnd(first.epoch.rawValue))
+            self.house.store.fail(.spoiled, at: .killEnd(first.epoch.rawValue))
             let next = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
             let reports = try await one.kills.reports()
             #expect(reports.map(\.id) == [next.id, first.id])
@@ -97,7 +97,7 @@ import TokenStorage
         try await self.house.put("alice")
         self.house.provider.answer(.unreachable(.noKnownReason))
         // The sweep writes them down, and can't empty the account.
-        self.house.store.refuseWrites(at: .account("alice"))
+        self.house.store.fail(.full, at: .account("alice"))
         try await self.house.run([one]) {
             let kill = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("the tokens to be written down") {

@@ -18,14 +18,14 @@ import TokenStorage
         try await replica.kills.kill(self.alice, reason: "drill", streams: .abort, wait: wait)
     }
 
-    @Test(arguments: [(WilfulTokenStore.Mood.away, "unreachable"), (.readOnly, "unwritable")])
+    @Test(arguments: [(FaultyTokenStore.Fault.away, "unreachable"), (.full, "unwritable")])
     func `given a store that does not take it, the replica asked is fenced, and the kill stands when the store is back`(
-        _ mood: WilfulTokenStore.Mood,
+        _ fault: FaultyTokenStore.Fault,
         _ store: String
     ) async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.become(mood)
+            self.house.store.fail(fault)
             let report = try await self.kill(one)
             #expect(report.state == .pending)
             #expect(report.store.rawValue == store)
@@ -38,7 +38,7 @@ import TokenStorage
                 try await one.kills.revive(self.alice, reason: "over")
             }
 
-            self.house.store.become(.good)
+            self.house.store.recover()
             try await eventually("the kill to stand") {
                 try await one.kills.report(on: report.id).state == .complete
             }
@@ -53,10 +53,10 @@ import TokenStorage
     @Test func `given a store that comes back within the wait, the kill is complete`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.become(.away)
+            self.house.store.fail(.away)
             async let report = self.kill(one, wait: .seconds(3_600))
             try await eventually("the order to be kept") { one.kills.waitingScopes == [self.alice] }
-            self.house.store.become(.good)
+            self.house.store.recover()
             let state = try await report.state
             #expect(state == .complete)
         }
@@ -67,14 +67,14 @@ import TokenStorage
     {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.become(.readOnly)
+            self.house.store.fail(.full)
             _ = try await self.kill(one)
         }
-        self.house.store.become(.away)
+        self.house.store.fail(.away)
         let next = self.house.replica("b", copy: self.copy)
         await #expect(throws: StoreError.self) { try await next.kills.start() }
         #expect(next.fence.epochs.isKilled(self.alice))
-        self.house.store.become(.good)
+        self.house.store.recover()
         try await self.house.run([next]) {
             #expect(next.kills.killedScopes == [self.alice])
             #expect(next.kills.waitingScopes.isEmpty)
@@ -96,10 +96,10 @@ import TokenStorage
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.become(.readOnly)
+            self.house.store.fail(.full)
             let report = try await self.kill(one)
             #expect(report.wasKept)
-            self.house.store.become(.good)
+            self.house.store.recover()
             _ = try await one.kills.read()
             var kept = one.kills.keptKills.makeAsyncIterator()
             let told = await kept.next()
@@ -128,10 +128,10 @@ import TokenStorage
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.become(.readOnly)
+            self.house.store.fail(.full)
             _ = try await self.kill(one)
         }
-        self.house.store.become(.good)
+        self.house.store.recover()
         try self.directory.write(Array("no kill".utf8), to: "kill-log/store/order-0")
 
         let refused = self.house.replica("b", lease: .seconds(36_000), copy: self.copy)
@@ -156,7 +156,7 @@ import TokenStorage
 
     @Test func `given a write that the store acknowledges and loses, the kill is written again`() async throws {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
-        self.house.store.loseNextWrite(at: .kill(1))
+        self.house.store.fail(.forgotten, [.write], at: .kill(1), times: 1)
         try await self.house.run([one]) {
             let report = try await self.kill(one)
             try await eventually("the kill to stand") { try await one.kills.report(on: report.id).epoch == Epoch(1) }
@@ -170,7 +170,7 @@ import TokenStorage
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
-        self.house.store.loseNextAnswer(at: .kill(1))
+        self.house.store.fail(.unanswered, [.write], at: .kill(1), times: 1)
         self.house.store.afterWrite(at: .kill(1)) { _ = try? await one.kills.read() }
         try await self.house.run([one]) {
             let report = try await self.kill(one)
@@ -189,12 +189,12 @@ import TokenStorage
     @Test func `given two processes that keep the same kill, it stands once`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.refuseWrites(at: .kill(1))
+            self.house.store.fail(.full, at: .kill(1))
             _ = try await self.kill(one)
             let other = self.house.replica("b", copy: self.copy)
             try await other.kills.start()
             #expect(other.fence.epochs.isKilled(self.alice))
-            self.house.store.refuseWrites(at: .canary)
+            self.house.store.recover()
             try await self.house.run([other]) {
                 _ = try await other.kills.read()
                 _ = try await one.kills.read()
@@ -209,7 +209,7 @@ import TokenStorage
     {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
-            self.house.store.become(.away)
+            self.house.store.fail(.away)
             let report = try await self.kill(one)
             #expect(report.store == .unreachable)
             #expect(one.fence.epochs.isKilled(self.alice))
@@ -220,7 +220,7 @@ import TokenStorage
     @Test func `given a write whose answer was lost, the kill stands once`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
-            self.house.store.loseNextAnswer()
+            self.house.store.fail(.unanswered, [.write], times: 1)
             let report = try await self.kill(one, wait: .seconds(36_000))
             #expect(report.state == .complete)
             let entries = try await KillLog(self.house.records).entries(behind: .start)

@@ -104,7 +104,7 @@ import TokenStorage
 
     @Test func `given a store that is away when it stops, a replica knows that it stays listed`() async throws {
         let one = self.house.replica("a")
-        try await self.house.run([one]) { self.house.store.become(.away) }
+        try await self.house.run([one]) { self.house.store.fail(.away) }
         #expect(!one.kills.hasLeft)
         #expect(self.house.log.lines.contains { $0.contains("stays listed") })
     }
@@ -187,7 +187,7 @@ import TokenStorage
     @Test func `given a store that is away, no token may be put into a request past the lease`() async throws {
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await self.house.run([one]) {
-            self.house.store.become(.away)
+            self.house.store.fail(.away)
             // Any poll that was under way is over then.
             await #expect(throws: StoreError.self) { try await one.kills.read() }
             let leaseUntil = one.fence.until
@@ -197,7 +197,7 @@ import TokenStorage
             #expect(one.fence.until == leaseUntil)
             #expect(!one.kills.holdsLease)
             await #expect(throws: PassError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
-            self.house.store.become(.good)
+            self.house.store.recover()
             // The clock here may be faster than a poll.
             try await eventually("the lease to be renewed") { (try? await one.kills.renewIfLapsed()) != nil }
             #expect(one.kills.holdsLease)
@@ -209,8 +209,8 @@ import TokenStorage
     {
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await self.house.run([one]) {
-            defer { self.house.store.answer() }
-            self.house.store.hang()
+            defer { self.house.store.recover() }
+            self.house.store.fail(.stalled, [.read, .records])
             self.house.clock.advance(by: .seconds(72_000))
             try await eventually("the lease to lapse") { !one.kills.holdsLease }
             await #expect(throws: PassError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
@@ -222,7 +222,7 @@ import TokenStorage
         let other = self.house.replica("b", lease: .seconds(20))
         try await self.house.run([one, other]) {
             let mute = try await one.kills.listReplicas().first { $0.record.name == "b" }
-            self.house.store.refuseWrites(at: .replica(try #require(mute).id.rawValue))
+            self.house.store.fail(.full, at: .replica(try #require(mute).id.rawValue))
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             try await eventually("the other to be fenced all the same") { other.fence.fenced == [Epoch(1)] }
@@ -236,7 +236,7 @@ import TokenStorage
 
     @Test func `given a record of a replica whose answer was lost, joining again finds it`() async throws {
         let one = self.house.replica("a")
-        self.house.store.loseNextAnswer()
+        self.house.store.fail(.unanswered, [.write], times: 1)
         await #expect(throws: StoreError.self) { try await one.kills.start() }
         try await self.house.run([one]) {
             let replicas = try await one.kills.listReplicas()

@@ -28,7 +28,7 @@ import TokenStorage
     @Test func `given one revocation that does not open, the others go on and the report is given`() async throws {
         try await self.whenUnreached { one, report in
             let keys = try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
-            self.house.store.spoil(try #require(keys.first))
+            self.house.store.fail(.spoiled, at: try #require(keys.first))
             // It may have been read already, for a last time.
             try await eventually("that one not to open") {
                 self.house.log.lines.contains { $0.contains("could not be revoked now") }

@@ -100,7 +100,7 @@ import TokenStorage
         try await self.run(one) {
             let place = try await self.place()
             let outcome = try await self.rekey(retires: false)
-            self.house.store.refuseWrites(at: place)
+            self.house.store.fail(.full, at: place)
 
             _ = try await one.kills.read()
 

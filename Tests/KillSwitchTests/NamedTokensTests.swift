@@ -55,7 +55,7 @@ import TokenStorage
         let grant = record.grant
         _ = try await self.house.vault.write(record, for: self.alice, expecting: nil)
         // The sweep writes them down, and can't empty the account.
-        self.house.store.refuseWrites(at: .account("alice"))
+        self.house.store.fail(.full, at: .account("alice"))
         self.house.provider.answer(.unreachable(.noKnownReason))
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))

@@ -70,11 +70,11 @@ import TokenStorage
         let one = self.house.replica("a", lease: .seconds(1_000))
         try await self.house.runByHand([one]) {
             let (sentAt, before) = (self.house.clock.now, one.fence.untils.count)
-            self.house.store.hang()
+            self.house.store.fail(.stalled, [.read, .records])
             let reading = Task { _ = try await one.kills.read() }
-            try await eventually("the log to be read") { self.house.store.isWaitedFor }
+            try await eventually("the log to be read") { self.house.store.isStalled }
             self.house.clock.advance(by: .seconds(100))
-            self.house.store.answer()
+            self.house.store.recover()
             _ = try await reading.value
 
             // Its lease without a hundredth; what is read after it may renew it.
@@ -110,8 +110,8 @@ import TokenStorage
         let one = self.house.replica("a")
         for account in ["alice", "bob"] { try await self.house.put(account) }
         try await self.house.run([one]) {
-            self.house.store.hang(.accounts)
-            defer { self.house.store.answer() }
+            self.house.store.fail(.stalled, [.read, .records], under: .accounts)
+            defer { self.house.store.recover() }
             let answer = Mutex<KillReport?>(nil)
             let killing = Task {
                 let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
@@ -123,7 +123,7 @@ import TokenStorage
             #expect(report.state == .complete)
             #expect(!report.tokens.isCounted)
 
-            self.house.store.answer()
+            self.house.store.recover()
             try await eventually("its tokens to be counted, and revoked") {
                 let tokens = try await one.kills.report(on: report.id).tokens
                 return tokens.isCounted && tokens.revoked == 4

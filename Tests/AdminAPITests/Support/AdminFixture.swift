@@ -23,7 +23,7 @@ struct AdminFixture: Sendable {
     let kills: KillSwitch
     let audit: AuditTrail
     let provider: ScriptedTokenEndpoint
-    let store: WatchedStore
+    let store: FaultyTokenStore
     let records: SealedRecords
     let vault: AccountVault
     let monitor: ScriptedMonitor
@@ -95,7 +95,7 @@ struct AdminFixture: Sendable {
         refreshing: Timepiece
     ) async throws -> AdminFixture {
         let provider = ScriptedTokenEndpoint()
-        let store = WatchedStore()
+        let store = FaultyTokenStore()
         let records = SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
         let vault = AccountVault(records)
         let logs = HeardLog()
@@ -196,72 +196,4 @@ final class ScriptedMonitor: GatewayMonitor {
     func vitals() async -> GatewayVitals { self.current.withLock { $0 } }
 
     func metrics() async -> MetricsText { MetricsText(contentType: "text/plain; version=0.0.4", text: "a 1\n") }
-}
-
-/// A store in memory that can be taken away, or refuse to be written in parts.
-final class WatchedStore: TokenStore {
-    private let store = MemoryTokenStore()
-    private let isAway = Mutex(false)
-    private let unwritable = Mutex<RecordKey.Prefix?>(nil)
-    private let unwritableOnce = Mutex<RecordKey.Prefix?>(nil)
-    private let keysWritten = Mutex<[RecordKey]>([])
-
-    /// What was written, in that order.
-    var written: [RecordKey] { self.keysWritten.withLock { $0 } }
-
-    /// Nothing under `prefix` can be written from now on; `nil`: everything can.
-    func refuseWrites(under prefix: RecordKey.Prefix?) { self.unwritable.withLock { $0 = prefix } }
-
-    /// The next write under `prefix` is refused, and those behind it are not.
-    func refuseNextWrite(under prefix: RecordKey.Prefix) { self.unwritableOnce.withLock { $0 = prefix } }
-
-    func takeAway() { self.isAway.withLock { $0 = true } }
-
-    func putBack() { self.isAway.withLock { $0 = false } }
-
-    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-        try self.checkPresence()
-        return try await self.store.read(key)
-    }
-
-    func write(
-        _ value: SealedBytes,
-        at key: RecordKey,
-        as version: Version,
-        expecting: Version?
-    ) async throws(StoreError) {
-        try self.checkPresence()
-        let isRefused = self.unwritableOnce.withLock { prefix in
-            guard prefix?.contains(key) == true else { return false }
-            prefix = nil
-            return true
-        }
-        guard !isRefused, self.unwritable.withLock({ $0 })?.contains(key) != true else {
-            throw StoreError(.unwritable, "the disk is full")
-        }
-        try await self.store.write(value, at: key, as: version, expecting: expecting)
-        self.keysWritten.withLock { $0.append(key) }
-    }
-
-    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try self.checkPresence()
-        try await self.store.remove(key, expecting: expecting)
-    }
-
-    var guarantees: StoreGuarantees { StoreGuarantees(reach: .process) }
-
-    func records(
-        under prefix: RecordKey.Prefix,
-        after: RecordKey?,
-        limit: Int
-    ) async throws(StoreError) -> [KeyedRecord] {
-        try self.checkPresence()
-        return try await self.store.records(under: prefix, after: after, limit: limit)
-    }
-
-    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
-
-    private func checkPresence() throws(StoreError) {
-        guard !self.isAway.withLock({ $0 }) else { throw StoreError(.unreachable, "the store was taken away") }
-    }
 }

@@ -14,7 +14,7 @@ struct Household: Sendable {
     let vault: AccountVault
     let provider = RevokingEndpoint()
     let log = HeardLog()
-    let store = WilfulTokenStore()
+    let store = FaultyTokenStore()
 
     init() {
         self.records = SealedRecords(store: self.store, keyRing: KeyRing(current: .random()), storeID: .random())
@@ -91,9 +91,9 @@ struct Household: Sendable {
     /// Lets time pass, from one sleeper to the next that is to wake within a second, until what stands at `key` has been
     /// read again.
     func passTime(untilRead key: RecordKey) async throws {
-        let (clock, store, before) = (self.clock, self.store, self.store.reads(of: key))
+        let (clock, store, before) = (self.clock, self.store, self.store.count(of: .read, at: key))
         try await clock.advance(bySleepersWithin: .seconds(1), until: "\(key) to be read") {
-            store.reads(of: key) > before
+            store.count(of: .read, at: key) > before
         }
     }
 

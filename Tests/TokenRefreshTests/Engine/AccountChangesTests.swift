@@ -275,9 +275,9 @@ import TokenStorage
             // When the provider is out of reach, the store takes no write, and nothing is wrong
             self.provider.answer(.notSent(.connectFailed))
             let unsent = await replica.engine.refreshNow(alice)
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             let unwritten = await replica.engine.refreshNow(alice)
-            self.house.store.become(.none)
+            self.house.store.recover()
             let done = await replica.engine.refreshNow(alice)
             return [unsent, unwritten, done].map { $0?.refreshError }
         }
@@ -336,7 +336,7 @@ import TokenStorage
     }
 
     @Test func `fault 21: what another process forgets is noticed although every hint is lost`() async throws {
-        let house = House(store: FaultyTokenStore(isSilent: true))
+        let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
             _ = try await replica.engine.pass(for: alice)

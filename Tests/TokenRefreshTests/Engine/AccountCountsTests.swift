@@ -6,7 +6,7 @@ import TokenRefresh
 import TokenStorage
 
 @Suite struct AccountCountsTests {
-    private let house = House(store: FaultyTokenStore(isSilent: true))
+    private let house = House(store: FaultyTokenStore(hints: false))
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 
@@ -20,10 +20,10 @@ import TokenStorage
 
     @Test func `accounts are counted by state, also those that nobody has used yet`() async throws {
         try await self.house.put(.valid())
-        let reads = self.house.store.reads
+        let reads = self.house.store.count(of: .read)
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
             // The engine looks at both by itself at first, and is not to find what comes after.
-            try await eventually("the first looks") { self.house.store.reads >= reads + 2 }
+            try await eventually("the first looks") { self.house.store.count(of: .read) >= reads + 2 }
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
 
             try await self.house.put(.valid(), for: self.bob)
@@ -39,7 +39,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
-            self.house.store.become(.away)
+            self.house.store.fail(.away)
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
         }
     }
@@ -57,7 +57,7 @@ import TokenStorage
     }
 
     @Test func `an account that can't be read yet is in no state`() async throws {
-        self.house.store.become(.away)
+        self.house.store.fail(.away)
         try await self.house.withReplica(self.provider) { replica in
             #expect(await self.counts(replica).isEmpty)
         }

@@ -124,27 +124,27 @@ import TokenStorage
             let since = self.house.clock.wall
             let asked = Task { await replica.engine.refreshNow(alice) }
             try await eventually("the provider to be asked") { self.provider.heldCount == 1 }
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.provider.release()
             let refused = await asked.value
             #expect(refused?.trouble?.kind == .clientRefused)
             #expect(refused?.trouble?.knownSince == since)
 
             self.house.clock.advance(by: .seconds(5))
-            self.house.store.become(.none)
+            self.house.store.recover()
             let restrained = await replica.engine.refreshNow(alice)
             #expect(restrained?.lastError == "refresh_limit")
             #expect(restrained?.trouble?.kind == .clientRefused)
             #expect(restrained?.trouble?.knownSince == since)
 
             self.house.clock.advance(by: .seconds(30))
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             let unwritten = await replica.engine.refreshNow(alice)
             #expect(unwritten?.lastError == "store_lost")
             #expect(unwritten?.trouble?.kind == .clientRefused)
             #expect(unwritten?.trouble?.knownSince == since)
 
-            self.house.store.become(.none)
+            self.house.store.recover()
             let refreshed = await replica.engine.refreshNow(alice)
             #expect(refreshed?.generation == Generation(6))
             #expect(refreshed?.trouble == nil)

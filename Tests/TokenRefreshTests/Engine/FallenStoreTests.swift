@@ -20,12 +20,12 @@ import TokenStorage
 
     @Test func `a generation that was lost is put back whole, as a version that nobody has seen`() async throws {
         try await self.house.put(.expired())
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         try await self.house.withReplica(self.provider) { replica in
             try await self.refresh(replica)
             let lost = try await self.house.vault.read(alice)
 
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
             await replica.engine.reread(alice)
 
             let found = try await self.house.vault.read(alice)
@@ -37,11 +37,11 @@ import TokenStorage
 
     @Test func `a refresh token that was rotated away is not sent again`() async throws {
         try await self.house.put(.expired())
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         self.provider.issue(lifetime: .seconds(10))
         try await self.house.withReplica(self.provider) { replica in
             try await self.refresh(replica)
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
             self.house.clock.advance(by: .seconds(10))
 
             let asked = replica.ask()
@@ -58,7 +58,7 @@ import TokenStorage
     @Test func `after a fall no account is claimed for 3 s, in which all that are known are looked at`() async throws {
         try await self.house.put(.expired())
         try await self.house.put(.expired(), for: self.bob)
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         let bobs = ScriptedTokenEndpoint()
         let plans = [
             AccountPlan(account: alice, provider: acme, endpoint: self.provider),
@@ -71,7 +71,7 @@ import TokenStorage
             try await replica.hasLanded()
             let lost = try await self.house.record(of: self.bob)
             self.house.clock.advance(by: .seconds(10))
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
             let begin = self.house.clock.now
 
             await replica.engine.reread(alice)
@@ -90,12 +90,12 @@ import TokenStorage
 
     @Test func `a flight whose claim was lost commits over what is there`() async throws {
         try await self.house.put(.expired())
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let asked = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
             self.provider.release()
 
             let answer = await asked.value
@@ -108,12 +108,12 @@ import TokenStorage
 
     @Test func `of an equal generation the store's record counts`() async throws {
         try await self.house.put(.valid())
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         try await self.house.put(.valid().with { $0.trouble = .sample(reason: "not_sent.connect_failed") })
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             try await replica.hasLanded()
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
 
             await replica.engine.reread(alice)
             let status = await replica.engine.status(of: alice)
@@ -129,13 +129,13 @@ import TokenStorage
     {
         let replaced = AccountRecord.valid(grant: GrantID("before"))
         try await self.house.put(replaced)
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             try await replica.hasLanded()
             if isTold { try await self.house.kills.changed(alice, grant: GrantID("g")) }
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
 
             await replica.engine.reread(alice)
 
@@ -148,7 +148,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             try await replica.hasLanded()
-            try await self.house.store.putBack([:])
+            self.house.store.history = StoreHistory()
 
             let answer = await replica.engine.status(of: alice)
 
@@ -165,7 +165,7 @@ import TokenStorage
         try await house.withReplica(self.provider) { replica in
             let asked = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            house.store.become(.full)
+            house.store.fail(.full)
             self.provider.release()
             let answer = await asked.value
 
@@ -173,13 +173,13 @@ import TokenStorage
 
             #expect(answer.generation == Generation(2))
             #expect(replica.engine.repairCount == 0)
-            house.store.become(.none)
+            house.store.recover()
         }
     }
 
     @Test func `a claim that was lost is put back, so that nobody sends its refresh token meanwhile`() async throws {
         try await self.house.put(.expired())
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         self.provider.hold()
         try await self.house.withReplica(self.provider) { first in
             try await self.house.withReplica(self.provider) { second in
@@ -187,7 +187,7 @@ import TokenStorage
                 try await eventually("the use") { self.provider.heldCount == 1 }
                 let claim = try await self.house.record()?.claim
                 for replica in [first, second] { _ = await replica.engine.status(of: alice) }
-                try await self.house.store.putBack(backup)
+                self.house.store.history = backup
                 let begin = self.house.clock.now
 
                 _ = second.ask()
@@ -210,17 +210,17 @@ import TokenStorage
         withJournal.journal = ListedJournal()
         let house = withJournal
         try await house.put(.expired())
-        let backup = try await house.store.copy()
+        let backup = house.store.history
         self.provider.issue(lifetime: .seconds(10))
         self.provider.hold()
         try await house.withReplica(self.provider) { replica in
             let asked = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            house.store.become(.full)
+            house.store.fail(.full)
             self.provider.release()
             _ = await asked.value
-            try await self.house.store.putBack(backup)
-            house.store.become(.none)
+            self.house.store.history = backup
+            house.store.recover()
             try await house.clock.advance(bySleepersWithin: .seconds(1), until: "the commit") {
                 try await house.record()?.generation == Generation(2)
             }
@@ -238,12 +238,12 @@ import TokenStorage
 
     @Test func `what was imported since is not written over by what was known before`() async throws {
         try await self.house.put(.expired())
-        let backup = try await self.house.store.copy()
+        let backup = self.house.store.history
         try await self.house.withReplica(self.provider) { replica in
             try await self.refresh(replica)
             // Another replica has imported tokens, and this one has not read them yet.
             try await self.house.kills.changed(alice, grant: GrantID("imported"))
-            try await self.house.store.putBack(backup)
+            self.house.store.history = backup
 
             await replica.engine.reread(alice)
 

@@ -245,15 +245,15 @@ import TokenStorage
         let repaired = ScriptedTokenEndpoint()
         try await self.house.withReplica([self.plan()], of: [self.provider, repaired]) { replica in
             _ = await replica.engine.refreshNow(alice)
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.follow(replica, self.plan(at: repaired))
-            try await eventually("the store to refuse the claim") { self.house.store.refusedWrites > 0 }
+            try await eventually("the store to refuse the claim") { self.house.store.failedWrites > 0 }
             try await eventually("the try to end") {
                 await replica.engine.status(of: alice)?.state != .refreshing
             }
             #expect(repaired.spent.isEmpty)
 
-            self.house.store.become(.none)
+            self.house.store.recover()
             self.house.clock.advance(by: .seconds(300))
             try await eventually("the provider to be asked") { repaired.spent == ["rt-0"] }
         }

@@ -20,7 +20,7 @@ import TokenStorage
         try await house.withReplica(endpoint) { replica in
             let first = replica.ask()
             try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
-            inHouse.store.become(.full)
+            inHouse.store.fail(.full)
             endpoint.release()
 
             #expect(await first.value.generation == Generation(2))
@@ -28,7 +28,7 @@ import TokenStorage
             #expect(try await inHouse.record()?.generation == Generation(1))
             #expect(await replica.ask().value.generation == Generation(2))
 
-            inHouse.store.become(.none)
+            inHouse.store.recover()
             try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
                 try await inHouse.record()?.generation == Generation(2) && journal.kept.isEmpty
             }
@@ -48,14 +48,14 @@ import TokenStorage
         try await house.withReplica(endpoint) { replica in
             let asked = replica.ask()
             try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
-            inHouse.store.become(.full)
+            inHouse.store.fail(.full)
             endpoint.release()
             try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "some tries") {
-                inHouse.store.refusedWrites >= 5
+                inHouse.store.failedWrites >= 5
             }
 
             #expect(replica.events.isEmpty)
-            inHouse.store.become(.none)
+            inHouse.store.recover()
             try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
                 try await inHouse.record()?.generation == Generation(2)
             }
@@ -73,7 +73,7 @@ import TokenStorage
         try await house.withReplica(endpoint) { replica in
             let asked = replica.ask()
             try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
-            inHouse.store.become(.full)
+            inHouse.store.fail(.full)
             endpoint.release()
             _ = await asked.value
             replica.engine.stop()

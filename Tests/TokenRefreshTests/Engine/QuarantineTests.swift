@@ -14,7 +14,7 @@ import TokenStorage
 
     /// A house in which the record of alice is damaged, that of bob is not, and nobody is told of changes if `isSilent`.
     private func house(_ damage: Damage, isSilent: Bool = false) async throws -> House {
-        let house = House(store: FaultyTokenStore(isSilent: isSilent))
+        let house = House(store: FaultyTokenStore(hints: !isSilent))
         try await house.put(.expired())
         try await house.put(.valid(), for: self.bob)
         try await self.spoil(damage, in: house)
@@ -87,12 +87,12 @@ import TokenStorage
     }
 
     @Test func `a flight that finds out before anybody was told of the change reports it too`() async throws {
-        let house = House(store: FaultyTokenStore(isSilent: true))
+        let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.expired())
         try await house.withReplica(self.provider) { replica in
             try await eventually("the first look") { await replica.engine.accountCounts()[acme]?.states[.expired] == 1 }
             house.clock.advance(by: .seconds(1))
-            house.store.spoil(self.key)
+            house.store.fail(.spoiled, at: self.key)
             #expect(await replica.ask().value == .error(.accountUnreadable))
             #expect(await replica.ask().value == .error(.accountUnreadable))
             #expect(house.log.lines.count { $0.contains("a record does not open and is kept") } == 1)

@@ -165,14 +165,14 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let answer = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.provider.release()
             for _ in 0..<10 { try await self.house.clock.advanceToSleeper(within: .milliseconds(400)) }
-            #expect(self.house.store.refusedWrites >= 5)
+            #expect(self.house.store.failedWrites >= 5)
             #expect(replica.events.isEmpty)
             #expect(replica.engine.waiterCount == 1)
 
-            self.house.store.become(.none)
+            self.house.store.recover()
             try await self.house.clock.advance(bySleepersWithin: .milliseconds(400), until: "the commit") {
                 try await self.house.record()?.generation == Generation(2)
             }
@@ -186,13 +186,13 @@ import TokenStorage
 
     @Test func `a store that is away when a token is needed burns none`() async throws {
         try await self.house.put(.expired())
-        self.house.store.become(.away)
+        self.house.store.fail(.away)
         try await self.house.withReplica(self.provider) { replica in
             let away = await replica.ask().value
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.house.clock.advance(by: .seconds(1))
             let full = await replica.ask().value
-            self.house.store.become(.none)
+            self.house.store.recover()
             self.house.clock.advance(by: .seconds(1))
             let back = await replica.ask().value
 
@@ -208,7 +208,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.pass(for: alice)
             try await replica.hasLanded()
-            self.house.store.become(.away)
+            self.house.store.fail(.away)
             self.house.clock.advance(by: .seconds(3_600) - .nanoseconds(1))
             let last = await replica.ask().value
             self.house.clock.advance(by: .nanoseconds(1))
@@ -229,7 +229,7 @@ import TokenStorage
 
     @Test func `I17_a record with a flipped bit is reported and kept`() async throws {
         try await self.house.put(.expired())
-        self.house.store.spoil(.account("alice"))
+        self.house.store.fail(.spoiled, at: .account("alice"))
         try await self.house.withReplica(self.provider) { replica in
             let answer = await replica.ask().value
             let status = await replica.engine.status(of: alice)

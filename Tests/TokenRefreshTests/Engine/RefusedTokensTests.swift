@@ -110,7 +110,7 @@ import TokenStorage
 
     @Test func `a 401 to a generation that another replica has replaced costs a read, not a refresh`() async throws {
         // Hints of changes are lost here.
-        let house = House(store: FaultyTokenStore(isSilent: true))
+        let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
             _ = try await replica.engine.pass(for: alice)

@@ -87,10 +87,10 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let asked = replica.ask()
             try await eventually("the provider to be asked") { self.provider.heldCount == 1 }
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.provider.release()
             let told = await asked.value
-            self.house.store.become(.none)
+            self.house.store.recover()
             #expect(told == .error(.refreshFailed))
             #expect(try await self.house.record()?.trouble == nil)
 

@@ -74,13 +74,13 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let answer = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.provider.release()
-            try await eventually("a refused commit") { self.house.store.refusedWrites > 0 }
+            try await eventually("a refused commit") { self.house.store.failedWrites > 0 }
             answer.cancel()
             _ = await answer.value
             for _ in 0..<5 { try await self.house.clock.advanceToSleeper(within: .milliseconds(400)) }
-            self.house.store.become(.none)
+            self.house.store.recover()
             try await self.house.clock.advance(bySleepersWithin: .milliseconds(400), until: "the commit") {
                 try await self.house.record()?.generation == Generation(2)
             }
@@ -232,9 +232,9 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let answer = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.store.become(.full)
+            self.house.store.fail(.full)
             self.provider.release()
-            try await eventually("a refused commit") { self.house.store.refusedWrites > 0 }
+            try await eventually("a refused commit") { self.house.store.failedWrites > 0 }
             replica.running.cancel()
             let told = await answer.value
             #expect(told == .error(.refreshFailed))

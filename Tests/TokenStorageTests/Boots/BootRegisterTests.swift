@@ -226,15 +226,15 @@ import TokenStorage
     }
 
     @Test func `a boot is not told dead while the store does not take what it left`() async throws {
-        let faulty = UnwritableTokenStore()
+        let faulty = FaultyTokenStore()
         let store = try await self.open(faulty)
         let dead = try await self.killed(store, keeping: self.success)
         let register = try self.begin(store)
-        faulty.isFull = true
+        faulty.fail(.full)
 
         #expect(await !register.isDead(dead))
         #expect(await register.inheritAll().left == 1)
-        faulty.isFull = false
+        faulty.recover()
 
         #expect(await register.isDead(dead))
         #expect(try await store.accounts.read(self.alice)?.record == self.success)

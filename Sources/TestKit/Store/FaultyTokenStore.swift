@@ -1,0 +1,361 @@
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// One connection to a store in memory that fails as real stores do: it goes away with and without having done what was
+/// asked, stalls, answers reads from the past, writes late, and loses its last commits.
+///
+/// Without a fault it keeps the contract of `TokenStore`. Several connections may share the records, each with faults of
+/// its own. Faults are chosen by rules (``fail(_:_:under:times:)``), the last first, and behind these by a function
+/// (``fail(by:)``), such as one that draws from a seed.
+package final class FaultyTokenStore: TokenStore {
+    private struct Rule: Sendable {
+        let fault: Fault
+        let operations: Set<Operation>
+        let matches: @Sendable (Call) -> Bool
+        var times: Int?
+    }
+
+    private struct Hook: Sendable {
+        let isBefore: Bool
+        let operation: Operation
+        let place: String
+        var skips: Int
+        let body: @Sendable () async -> Void
+    }
+
+    private struct State {
+        var rules: [Rule] = []
+        var choose: (@Sendable (Call) -> Fault)?
+        var hooks: [Hook] = []
+        var calls: [Call] = []
+        var stalled: [CheckedContinuation<Void, Never>] = []
+        var failedWrites = 0
+
+        /// By the last rule that is for the call.
+        mutating func fault(of call: Call) -> Fault {
+            let found = self.rules.lastIndex { $0.operations.contains(call.operation) && $0.matches(call) }
+            guard let index = found else { return self.choose?(call) ?? .none }
+            let fault = self.rules[index].fault
+            if let times = self.rules[index].times {
+                if times == 1 { self.rules.remove(at: index) } else { self.rules[index].times = times - 1 }
+            }
+            return fault
+        }
+    }
+
+    /// What all connections share.
+    private final class Shared: Sendable {
+        struct LateWrite: Sendable {
+            var calls: Int
+            let key: RecordKey
+            let record: StoredRecord?
+            let expecting: Version?
+        }
+
+        struct State {
+            var history = StoreHistory()
+            var late: [LateWrite] = []
+        }
+
+        let state = Mutex(State())
+        let broadcaster = ChangeBroadcaster()
+    }
+
+    package let guarantees: StoreGuarantees
+    private let shared: Shared
+    private let state = Mutex(State())
+    private let hints: Bool
+
+    /// An empty store.
+    ///
+    /// - Parameters:
+    ///   - guarantees: what it is declared to promise.
+    ///   - hints: whether it tells of changes at all.
+    package init(_ guarantees: StoreGuarantees = StoreGuarantees(reach: .process), hints: Bool = true) {
+        self.guarantees = guarantees
+        self.shared = Shared()
+        self.hints = hints
+    }
+
+    private init(sharing other: FaultyTokenStore) {
+        self.guarantees = other.guarantees
+        self.shared = other.shared
+        self.hints = other.hints
+    }
+
+    /// Another connection to the same records, without faults.
+    package func connect() -> FaultyTokenStore { FaultyTokenStore(sharing: self) }
+
+    // MARK: - Faults of this connection
+
+    /// Each call of `operations` on something under `prefix` fails so from now on.
+    ///
+    /// - Parameter times: how many calls do; `nil`: all.
+    package func fail(
+        _ fault: Fault,
+        _ operations: Set<Operation> = Set(Operation.allCases),
+        under prefix: RecordKey.Prefix = .all,
+        times: Int? = nil
+    ) {
+        self.add(Rule(fault: fault, operations: operations, matches: { $0.isUnder(prefix) }, times: times))
+    }
+
+    /// The same, on `key`; a listing that comes by it, too.
+    package func fail(
+        _ fault: Fault,
+        _ operations: Set<Operation> = Set(Operation.allCases),
+        at key: RecordKey,
+        times: Int? = nil
+    ) {
+        self.add(
+            Rule(
+                fault: fault,
+                operations: operations,
+                matches: { call in
+                    call.operation == .records
+                        ? RecordKey.Prefix(rawValue: call.place).contains(key)
+                        : call.place.utf8.elementsEqual(key.rawValue.utf8)
+                },
+                times: times
+            )
+        )
+    }
+
+    /// Asks `choose` about each call that no rule is for.
+    package func fail(by choose: @escaping @Sendable (Call) -> Fault) { self.state.withLock { $0.choose = choose } }
+
+    /// No call fails any more, and those that stall go on.
+    package func recover() {
+        let stalled = self.state.withLock { state in
+            defer { state.stalled = [] }
+            state.rules = []
+            state.choose = nil
+            return state.stalled
+        }
+        for one in stalled { one.resume() }
+    }
+
+    /// Calls `body` once, before the next write at `key`.
+    package func beforeWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
+        self.add(Hook(isBefore: true, operation: .write, place: key.rawValue, skips: 0, body: body))
+    }
+
+    /// Calls `body` once, when the next write at `key` stands, and before its writer hears of that.
+    package func afterWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
+        self.add(Hook(isBefore: false, operation: .write, place: key.rawValue, skips: 0, body: body))
+    }
+
+    /// Calls `body` once, before the first page of a listing.
+    ///
+    /// - Parameter number: which listing of `prefix` it is, counted from now and from 1.
+    package func before(
+        listing number: Int,
+        of prefix: RecordKey.Prefix,
+        _ body: @escaping @Sendable () async -> Void
+    ) {
+        self.add(Hook(isBefore: true, operation: .records, place: prefix.rawValue, skips: number - 1, body: body))
+    }
+
+    private func add(_ hook: Hook) { self.state.withLock { $0.hooks.append(hook) } }
+
+    private func add(_ rule: Rule) { self.state.withLock { $0.rules.append(rule) } }
+
+    /// All calls of this connection, in order, whatever became of them.
+    package var calls: [Call] { self.state.withLock { $0.calls } }
+
+    /// How many of an operation there were, at `key` or anywhere.
+    package func count(of operation: Operation, at key: RecordKey? = nil) -> Int {
+        self.calls.count { $0.operation == operation && key.map(\.rawValue) ?? $0.place == $0.place }
+    }
+
+    /// How many writes and removals failed by a fault.
+    package var failedWrites: Int { self.state.withLock { $0.failedWrites } }
+
+    /// Whether a call stalls now.
+    package var isStalled: Bool { self.state.withLock { !$0.stalled.isEmpty } }
+
+    // MARK: - The records, whoever is connected
+
+    /// All records as they are. Set it to put back what was there, as a backup does.
+    package var history: StoreHistory {
+        get { self.shared.state.withLock { $0.history } }
+        set { self.shared.state.withLock { $0.history = newValue } }
+    }
+
+    /// Loses the last `count` commits, as a failover to a standby that had not got them.
+    package func lose(_ count: Int) { self.shared.state.withLock { $0.history.lose(count) } }
+
+    /// Makes a hole: the record there is gone, and what came after it stays.
+    package func erase(_ key: RecordKey) { self.shared.state.withLock { $0.history.erase(key) } }
+
+    /// All writes that are late land now, in their order; those whose version is not there any more don't.
+    package func landLateWrites() {
+        let landed = self.shared.state.withLock { state in
+            let late = state.late
+            state.late = []
+            return late.filter { Self.land($0, in: &state.history) }
+        }
+        for write in landed { self.announce(write.key, write.record?.version) }
+    }
+
+    private static func land(_ write: Shared.LateWrite, in history: inout StoreHistory) -> Bool {
+        (try? history.commit(write.record, at: write.key, expecting: write.expecting)) != nil
+    }
+
+    private func announce(_ key: RecordKey, _ version: Version?) {
+        if self.hints { self.shared.broadcaster.announce(RecordChange(key: key, version: version)) }
+    }
+
+    // MARK: - TokenStore
+
+    package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        let fault = try await self.begin(Call(operation: .read, place: key.rawValue, version: nil))
+        let stored = self.shared.state.withLock { $0.history.record(key, age: fault.age) }
+        await self.runHook(isBefore: false, .read, key.rawValue)
+        if fault == .unanswered { throw Self.unanswered }
+        return fault == .spoiled ? stored.map(Self.spoiled) : stored
+    }
+
+    package func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
+        let fault = try await self.begin(Call(operation: .write, place: key.rawValue, version: version))
+        try await self.commit(.write, StoredRecord(version: version, value: value), at: key, expecting, fault)
+    }
+
+    package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        let fault = try await self.begin(Call(operation: .remove, place: key.rawValue, version: nil))
+        try await self.commit(.remove, nil, at: key, expecting, fault)
+    }
+
+    package func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        try StoreError.checkLimit(limit)
+        let call = Call(operation: .records, place: prefix.rawValue, version: nil)
+        let fault = try await self.begin(call, isContinued: after != nil)
+        if fault == .unanswered { throw Self.unanswered }
+        let history = self.history
+        let keys = history.keys(age: fault.age).filter { key in
+            prefix.contains(key) && after.map { $0 < key } ?? true
+        }
+        var (page, bytes): ([KeyedRecord], Int) = ([], 0)
+        for key in keys.sorted() where page.count < limit {
+            guard let found = history.record(key, age: fault.age) else { continue }
+            let stored = self.isSpoiled(key) ? Self.spoiled(found) : found
+            bytes += stored.value.bytes.count
+            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
+            page.append(KeyedRecord(key: key, stored: stored))
+        }
+        return page
+    }
+
+    package func changes() -> AsyncStream<RecordChange> {
+        self.hints ? self.shared.broadcaster.listen() : AsyncStream { _ in }
+    }
+
+    // MARK: - A call
+
+    /// Lets the world go on by a call, and throws where it ends here.
+    ///
+    /// - Returns: what is to become of it otherwise.
+    private func begin(_ call: Call, isContinued: Bool = false) async throws(StoreError) -> Fault {
+        if !isContinued { await self.runHook(isBefore: true, call.operation, call.place) }
+        let landed = self.shared.state.withLock { state in
+            for index in state.late.indices { state.late[index].calls -= 1 }
+            let due = state.late.filter { $0.calls < 0 }
+            state.late.removeAll { $0.calls < 0 }
+            return due.filter { Self.land($0, in: &state.history) }
+        }
+        for write in landed { self.announce(write.key, write.record?.version) }
+        let isWrite = call.operation == .write || call.operation == .remove
+        let fault = self.state.withLock { state in
+            state.calls.append(call)
+            let fault = state.fault(of: call)
+            switch fault {
+            case .away, .unanswered, .late: if isWrite { state.failedWrites += 1 }
+            case .full where isWrite: state.failedWrites += 1
+            case .none, .full, .stale, .stalled, .forgotten, .spoiled: break
+            }
+            return fault
+        }
+        switch fault {
+        case .away: throw StoreError(.unreachable, "the store was taken away")
+        case .late where !isWrite: throw StoreError(.unreachable, "the store was taken away")
+        case .full where isWrite: throw StoreError(.unwritable, "the disk is full")
+        case .stalled: await self.stall(call)
+        case .none, .full, .unanswered, .late, .stale, .forgotten, .spoiled: break
+        }
+        return fault
+    }
+
+    private func stall(_ call: Call) async {
+        await withCheckedContinuation { continuation in
+            let isOver = self.state.withLock { state in
+                // It may have recovered meanwhile.
+                guard state.rules.contains(where: { $0.fault == .stalled && $0.matches(call) }) else { return true }
+                state.stalled.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    private func commit(
+        _ operation: Operation,
+        _ record: StoredRecord?,
+        at key: RecordKey,
+        _ expecting: Version?,
+        _ fault: Fault
+    ) async throws(StoreError) {
+        if fault == .forgotten { return }
+        if case .late(let calls) = fault {
+            let late = Shared.LateWrite(calls: calls, key: key, record: record, expecting: expecting)
+            self.shared.state.withLock { $0.late.append(late) }
+            throw Self.unanswered
+        }
+        let result = self.shared.state.withLock { state in
+            Result { () throws(StoreError) in try state.history.commit(record, at: key, expecting: expecting) }
+        }
+        if fault == .unanswered, case .failure = result { throw Self.unanswered }
+        try result.get()
+        self.announce(key, record?.version)
+        await self.runHook(isBefore: false, operation, key.rawValue)
+        if fault == .unanswered { throw Self.unanswered }
+    }
+
+    private func runHook(isBefore: Bool, _ operation: Operation, _ place: String) async {
+        let body: (@Sendable () async -> Void)? = self.state.withLock { state in
+            let found = state.hooks.firstIndex { hook in
+                hook.isBefore == isBefore && hook.operation == operation && hook.place == place
+            }
+            guard let index = found else { return nil }
+            guard state.hooks[index].skips == 0 else {
+                state.hooks[index].skips -= 1
+                return nil
+            }
+            return state.hooks.remove(at: index).body
+        }
+        await body?()
+    }
+
+    private func isSpoiled(_ key: RecordKey) -> Bool {
+        let call = Call(operation: .read, place: key.rawValue, version: nil)
+        return self.state.withLock { $0.rules.contains { $0.fault == .spoiled && $0.matches(call) } }
+    }
+
+    private static func spoiled(_ stored: StoredRecord) -> StoredRecord {
+        var bytes = stored.value.bytes
+        bytes[bytes.count / 2] ^= 1
+        return StoredRecord(version: stored.version, value: SealedBytes(bytes: bytes))
+    }
+
+    private static let unanswered = StoreError(.unreachable, "the answer was lost")
+}
