@@ -57,7 +57,7 @@ extension KillSwitch {
             return ReplicaExpulsion(
                 id: id,
                 name: entry.record.name,
-                until: now.wall.advanced(by: entry.record.silence)
+                until: now.wall.advanced(by: self.silence(of: entry))
             )
         } catch {
             throw KillSwitchError(error)
@@ -99,9 +99,13 @@ extension KillSwitch {
     }
 
     /// Has an expelled replica removed in its time; also one that another process has expelled, and not removed.
-    private func seeExpelled(_ entry: ReplicaVault.Entry) {
+    func seeExpelled(_ entry: ReplicaVault.Entry) {
         guard self.state.withLock({ $0.expelled.insert(entry.id).inserted }) else { return }
         self.newlyExpelled.yield(entry)
+    }
+
+    private func silence(of entry: ReplicaVault.Entry) -> Duration {
+        entry.record.silence(on: self.records.store.guarantees.reach)
     }
 
     /// Removes the expelled, each when it has been marked for its lease, and a little, by this process's clock.
@@ -110,7 +114,7 @@ extension KillSwitch {
             for await entry in self.expelled {
                 tasks.addTask {
                     await self.timepiece.rest(
-                        until: self.timepiece.now.boot.advanced(by: entry.record.silence)
+                        until: self.timepiece.now.boot.advanced(by: self.silence(of: entry))
                     )
                     if !Task.isCancelled { await self.removeExpelled(entry) }
                     self.state.withLock { _ = $0.expelled.remove(entry.id) }

@@ -28,7 +28,7 @@ extension KillSwitch {
             _ = try await self.log.append(entry, behind: last)
             try await self.poll()
             // It may have been lost again, or stand where nobody looks.
-            if self.noteOrder(entry.id, { _ in }) {
+            if self.known.order(entry.id) != nil {
                 throw StoreError(.unreachable, "the kill was written, and is not in the log that was read then")
             }
         } catch {
@@ -63,7 +63,7 @@ extension KillSwitch {
 
     private enum Place {
         case stands(Epoch)
-        case waits(KillOrder)
+        case waits(PendingKill)
     }
 
     /// Waits for an entry to stand in the log, as this process has read it.
@@ -71,9 +71,9 @@ extension KillSwitch {
         while true {
             // In one look: it may come to stand at any time.
             let (place, isStopped) = self.state.withLock { state in
-                let epoch = state.kills.last { $0.entry.id == entry.id }?.epoch
-                let order = state.orders.first { $0.entry.id == entry.id }
-                return (epoch.map(Place.stands) ?? .waits(order ?? KillOrder(entry: entry)), state.isStopped)
+                let epoch = state.machine.log.kill(entry.id)?.epoch
+                let order = state.machine.log.order(entry.id)
+                return (epoch.map(Place.stands) ?? .waits(order ?? PendingKill(entry: entry)), state.isStopped)
             }
             let now = self.timepiece.now.boot
             guard case .waits = place, now < deadline, !isStopped, !Task.isCancelled else { return place }
@@ -99,7 +99,7 @@ extension KillSwitch {
         var seen: Int?
         while true {
             do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
-            let entries = self.state.withLock { $0.entries }
+            let entries = self.known.entries
             let last = entries.lastIndex { $0.scope == entry.scope && ($0.kind == .kill || $0.kind == .revive) }
             guard let last, entries[last].kind == .kill else {
                 if self.waitingScopes.contains(entry.scope) {
@@ -133,7 +133,7 @@ extension KillSwitch {
         var tries = 0
         while true {
             do throws(StoreError) {
-                return try await self.log.write(entry, at: epoch)
+                return try await self.log.place(entry, at: epoch) != .taken
             } catch {
                 tries += 1
                 guard error.code == .unreachable, tries < Self.mostTries else { throw error }
@@ -144,7 +144,7 @@ extension KillSwitch {
 
     /// The kills of `scope` since it was last revived before `epoch`.
     private func lifted(by epoch: Epoch, _ scope: KillScope) -> [KillRevival.Kill] {
-        let entries = self.state.withLock { $0.entries }
+        let entries = self.known.entries
         var lifted: [KillRevival.Kill] = []
         for index in entries.indices.reversed()
         where UInt64(index + 1) < epoch.rawValue && entries[index].scope == scope {
@@ -163,7 +163,7 @@ extension KillSwitch {
 
     /// The grant that the last import into the account began, as far as this process has read the log.
     package func lastReplacement(of account: AccountID) -> GrantID? {
-        self.state.withLock { $0.entries.last { $0.replacedAccount == account }?.grant }
+        self.known.entries.last { $0.replacedAccount == account }?.grant
     }
 
     /// Kills an account's tokens; new ones may come.
@@ -202,7 +202,7 @@ extension KillSwitch {
                 tasks.addTask {
                     // Whoever raised it does it himself, as a rule.
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(2)))
-                    while !Task.isCancelled, !self.isEnded(epoch) {
+                    while !Task.isCancelled, self.known.kill(epoch)?.isEnded == false {
                         await self.watch(epoch, until: self.timepiece.now.boot.advanced(by: .seconds(60)))
                     }
                 }
@@ -211,16 +211,12 @@ extension KillSwitch {
         }
     }
 
-    private func isEnded(_ epoch: Epoch) -> Bool {
-        self.state.withLock { $0.kills.first { $0.epoch == epoch }?.isEnded ?? false }
-    }
-
     /// Waits for the replicas until all are fenced or `deadline`; then says for good that the kill is complete.
     func watch(_ epoch: Epoch, until deadline: BootInstant) async {
         var pause = Duration.milliseconds(5)
         while true {
             do throws(StoreError) {
-                if try await self.round(of: epoch) { return }
+                if try await self.look(at: epoch) { return }
             } catch {
                 self.logger.debug("a kill waits for the store", metadata: ["error.code": "\(error.code.rawValue)"])
             }
@@ -232,52 +228,80 @@ extension KillSwitch {
         }
     }
 
-    /// What a read of a replica's record has found, `nil` where that has gone, and when the read had ended.
-    private struct SeenReplica: Sendable {
-        let entry: ReplicaVault.Entry?
-        let at: BootInstant
-    }
-
     /// One look at all who are waited for.
     ///
     /// - Returns: whether the kill is complete.
-    private func round(of epoch: Epoch) async throws(StoreError) -> Bool {
-        if self.isEnded(epoch) { return true }
-        if let known = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) {
-            try await known.pending.readEach { id throws(StoreError) in
-                // One that does not open has said nothing.
-                guard let found = try await self.replicas.readIfOpen(id) else { return Optional<SeenReplica>.none }
-                let entry = try await self.withoutDead(found.entry)
-                return SeenReplica(entry: entry, at: self.timepiece.now.boot)
-            } found: { id, seen in
-                // At once, and into what others who wait for this kill may have seen meanwhile.
-                if let seen { self.note(epoch) { $0.watch?.saw(seen.entry, of: id, at: seen.at) } }
+    private func look(at epoch: Epoch) async throws(StoreError) -> Bool {
+        var action = self.state.withLock { $0.machine.beginWait(for: epoch) }
+        while true {
+            switch action {
+            case .list:
+                // After the raise, and counted from after the listing.
+                let listing = try await self.livingReplicas()
+                let now = self.timepiece.now.boot
+                action = self.state.withLock { $0.machine.didList(listing, for: epoch, at: now) }
+            case .read(let ids):
+                try await self.read(ids, for: epoch)
+                action = self.state.withLock { $0.machine.wait(for: epoch) }
+            case .expel(let silent):
+                for entry in silent { await self.expel(entry, for: epoch) }
+                action = self.state.withLock { $0.machine.wait(for: epoch) }
+                // Whoever wrote meanwhile is watched anew.
+                if case .expel = action { return false }
+            case .check(let id):
+                guard try await self.log.entry(epoch)?.id == id else { return false }
+                try await self.complete(epoch)
+                return true
+            case .lookForEnd:
+                // Another may have seen it through.
+                guard try await self.completion(of: epoch)?.end != nil else { return false }
+                self.note(complete: epoch)
+                return true
+            case .nothing:
+                return true
             }
-        } else {
-            // After the raise, and counted from after the listing.
-            var listed: [ReplicaVault.Entry] = []
-            let there = try await self.replicas.list()
-            try await there.entries.readEach { entry throws(StoreError) in
-                try await self.withoutDead(entry)
-            } found: { _, entry in
-                if let entry { listed.append(entry) }
-            }
-            listed.sort { $0.id.rawValue < $1.id.rawValue }
-            let new = KillWatch(epoch, listed: listed, unreadable: there.unreadable, now: self.timepiece.now.boot)
-            self.note(epoch) { $0.watch = $0.watch ?? new }
         }
-        guard let watch = self.state.withLock({ $0.kills.first { $0.epoch == epoch }?.watch }) else { return false }
-        guard watch.isComplete else {
-            // Another may have seen it through.
-            guard try await self.completion(of: epoch)?.end != nil else { return false }
-            self.note(complete: epoch)
+    }
+
+    private func livingReplicas() async throws(StoreError) -> ReplicaVault.Listing {
+        let there = try await self.replicas.list()
+        var listing = ReplicaVault.Listing(entries: [], unreadable: there.unreadable)
+        for entry in there.entries {
+            if let entry = try await self.withoutDead(entry) { listing.entries.append(entry) }
+        }
+        return listing
+    }
+
+    private func read(_ ids: [ReplicaID], for epoch: Epoch) async throws(StoreError) {
+        try await ids.readEach { id throws(StoreError) in
+            // One that does not open has said nothing.
+            guard let found = try await self.replicas.readIfOpen(id) else { return false }
+            let entry = try await self.withoutDead(found.entry)
+            // At once, and into what others who wait for this kill may have seen meanwhile.
+            let now = self.timepiece.now.boot
+            self.state.withLock { $0.machine.saw(entry, id, for: epoch, at: now) }
             return true
+        } found: { _, _ in
         }
-        // A store that has lost it may have another's kill there: those who acknowledged that do not know of this one.
-        let kill = self.state.withLock { $0.kills.first { $0.epoch == epoch }?.entry.id }
-        guard let kill, try await self.log.entry(epoch)?.id == kill else { return false }
-        try await self.complete(epoch, watch)
-        return true
+    }
+
+    private func expel(_ entry: ReplicaVault.Entry, for epoch: Epoch) async {
+        switch await self.replicas.expel(entry) {
+        case .stands(let version):
+            var record = entry.record
+            record.isExpelled = true
+            self.state.withLock { $0.machine.expelled(entry.id, for: epoch) }
+            self.logger.notice("a silent replica is expelled", metadata: ["replica.name": "\(record.name)"])
+            self.seeExpelled(ReplicaVault.Entry(id: entry.id, record: record, version: version))
+        case .conflict(let found):
+            let now = self.timepiece.now.boot
+            self.state.withLock { $0.machine.saw(found, entry.id, for: epoch, at: now) }
+        case .failed(let error):
+            self.logger.debug(
+                "a silent replica waits for the store",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+        }
     }
 
     /// Takes a replica out whose process has ended for certain: it sends nothing any more.
@@ -289,21 +313,14 @@ extension KillSwitch {
         return nil
     }
 
-    private func note(_ epoch: Epoch, _ change: (inout Kill) -> Void) {
-        self.state.withLock { state in
-            guard let index = state.kills.firstIndex(where: { $0.epoch == epoch }) else { return }
-            change(&state.kills[index])
-        }
-    }
-
     /// Says that a kill is complete, once and for all replicas.
-    private func complete(_ epoch: Epoch, _ watch: KillWatch) async throws(StoreError) {
+    private func complete(_ epoch: Epoch) async throws(StoreError) {
         // Also one that does not open: nobody can write it again, and all who were waited for have been.
         guard try await self.completion(of: epoch) == nil else { return self.note(complete: epoch) }
-        let draining = self.state.withLock { $0.kills.first { $0.epoch == epoch }?.draining ?? 0 }
+        let kill = self.known.kill(epoch)
         let end = KillEnd(
-            replicas: watch.replicas.map { KillReport.Replica(name: $0.name, state: $0.state) },
-            draining: draining,
+            replicas: (kill?.watch?.replicas ?? []).map { KillReport.Replica(name: $0.name, state: $0.state) },
+            draining: kill?.draining ?? 0,
             completedAt: self.timepiece.now.wall
         )
         do throws(StoreError) {
@@ -316,14 +333,27 @@ extension KillSwitch {
     }
 
     private func note(complete epoch: Epoch) {
-        var isNews = false
-        self.note(epoch) { kill in
-            isNews = !kill.isEnded
-            kill.isEnded = true
+        var isNew = false
+        self.state.withLock { state in
+            state.machine.log.note(kill: epoch) { kill in
+                isNew = !kill.isEnded
+                kill.isEnded = true
+            }
         }
-        if isNews {
+        if isNew {
             self.logger.notice("a kill is complete", metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)])
         }
+    }
+
+    /// The kills that are complete, by what was kept of them and opens.
+    func endedKills() async throws(StoreError) -> Set<Epoch> {
+        var ended: Set<Epoch> = []
+        try await self.records.store.forEachRecord(under: .killEnds) { (found) async throws(StoreError) in
+            let digits = found.key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)
+            guard let number = UInt64(digits) else { return }
+            if try self.completion(found.stored, at: found.key).end != nil { ended.insert(Epoch(number)) }
+        }
+        return ended
     }
 
     /// That a replica has said that a kill is complete, and what it has said of it.
@@ -345,28 +375,6 @@ extension KillSwitch {
         } catch {
             guard error.code == .unreadable else { throw error }
             return Completion(end: nil)
-        }
-    }
-}
-
-extension KillScope {
-    /// For logs and people.
-    package var text: String {
-        switch self {
-        case .all: "everything"
-        case .provider(let provider): "provider \(provider)"
-        case .account(let account): "account \(account)"
-        }
-    }
-}
-
-extension KillScope {
-    /// With its article; the name is not repeated.
-    package var kind: String {
-        switch self {
-        case .all: "anything"
-        case .provider: "a provider"
-        case .account: "an account"
         }
     }
 }

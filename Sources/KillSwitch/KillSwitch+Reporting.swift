@@ -10,7 +10,7 @@ extension KillSwitch {
     /// The same, and whether that is all: of a store that is away nobody knows what it has.
     package func listing() async -> KillListing {
         let isWhole = await self.isReadToItsEnd()
-        let (kills, orders) = self.state.withLock { ($0.kills, $0.orders) }
+        let (kills, orders) = (self.known.kills, self.known.orders)
         var reports = orders.reversed().map(self.report(on:))
         var isAway = !isWhole
         for kill in kills.reversed() {
@@ -39,13 +39,13 @@ extension KillSwitch {
 
     /// One kill.
     package func report(on id: KillID) async throws(KillSwitchError) -> KillReport {
-        if let order = self.state.withLock({ $0.orders.first { $0.entry.id == id } }) { return self.report(on: order) }
+        if let order = self.known.order(id) { return self.report(on: order) }
         let kill = try await self.kill(of: id)
         return try await self.report(on: kill.epoch, kill.entry)
     }
 
     /// A kill that stands in the log; one that another replica has raised just now is read.
-    func kill(of id: KillID) async throws(KillSwitchError) -> Kill {
+    func kill(of id: KillID) async throws(KillSwitchError) -> FencedLog.Kill {
         if let known = self.knownKill(id) { return known }
         guard await self.isReadToItsEnd() else {
             throw KillSwitchError(StoreError(.unreachable, "no kill with that id is known here"))
@@ -56,7 +56,7 @@ extension KillSwitch {
         return kill
     }
 
-    private func knownKill(_ id: KillID) -> Kill? { self.state.withLock { $0.kills.first { $0.entry.id == id } } }
+    private func knownKill(_ id: KillID) -> FencedLog.Kill? { self.known.kill(id) }
 
     func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
         var report = try await self.outline(of: epoch, entry)
@@ -89,11 +89,10 @@ extension KillSwitch {
 
     /// What this process knows by itself.
     func knownReport(on epoch: Epoch, _ entry: KillEntry) -> KillReport {
-        let (kill, revivedAt) = self.state.withLock { state in
-            let later = state.entries.dropFirst(Int(epoch.rawValue))
-            let revival = later.first { $0.kind == .revive && $0.scope == entry.scope }
-            return (state.kills.first { $0.epoch == epoch }, revival?.at)
-        }
+        let known = self.known
+        let kill = known.kill(epoch)
+        let later = known.entries.dropFirst(Int(epoch.rawValue))
+        let revivedAt = later.first { $0.kind == .revive && $0.scope == entry.scope }?.at
         return KillReport(
             id: entry.id,
             scope: entry.scope,
@@ -113,7 +112,7 @@ extension KillSwitch {
     private func look(_ epoch: Epoch) async throws(StoreError) -> KillWatch {
         let now = self.timepiece.now.boot
         let there = try await self.replicas.list()
-        return KillWatch(epoch, listed: there.entries, unreadable: there.unreadable, now: now)
+        return KillWatch(epoch, there, reach: self.records.store.guarantees.reach, now: now)
     }
 
     private func replicas(of watch: KillWatch?) -> [KillReport.Replica] {

@@ -74,7 +74,7 @@ extension KillSwitch {
         for kept in missing {
             let entry = try KillEntry(decoding: kept.bytes)
             if isPlain {
-                isPlain = try await self.log.write(entry, at: last.next)
+                isPlain = try await self.log.place(entry, at: last.next) != .taken
                 if isPlain { last = last.next }
             }
             // Somebody has written meanwhile, or before.
@@ -86,55 +86,10 @@ extension KillSwitch {
         )
     }
 
-    /// Sees to it that the store still has all that this process goes by. An entry is written once and never removed: where
-    /// the last one stands, all do.
-    ///
-    /// - Throws: ``StoreError/Code/outdated`` where others have written in place of what is missing.
-    func restoreWhatIsMissing() async throws(StoreError) {
-        let known = self.state.withLock { $0.entries }
-        guard let last = known.last else { return }
-        let found = try await self.log.entry(Epoch(UInt64(known.count)))
-        if found?.id == last.id { return }
-        var count = known.count
-        var entry = found
-        while entry == nil, count > 1 {
-            count -= 1
-            entry = try await self.log.entry(Epoch(UInt64(count)))
-        }
-        if let entry {
-            guard entry.id == known[count - 1].id else { throw self.foreignLog() }
-        } else {
-            count = 0
-        }
-        for index in count..<known.count {
-            guard try await self.log.write(known[index], at: Epoch(UInt64(index + 1))) else { throw self.foreignLog() }
-        }
-        self.logger.error(
-            "the store had lost entries of the kill log, and has them again: it was put back, or loses what it acknowledges",
-            metadata: ["kill.missing": .stringConvertible(known.count - count)]
-        )
-    }
-
-    private func foreignLog() -> StoreError {
-        let isNew = self.state.withLock { state in
-            defer { state.hasFoundForeignLog = true }
-            return !state.hasFoundForeignLog
-        }
-        let message =
-            "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
-            + "since; no token is used here until a restart with --accept-older-store"
-        self.state.withLock { $0.leaseUntil = .distantPast }
-        self.fence.inject(until: .distantPast)
-        if isNew {
-            self.logger.critical("\(message)", metadata: ["error.code": "\(StoreError.Code.outdated.rawValue)"])
-        }
-        return StoreError(.outdated, message)
-    }
-
     /// Has this host's copy catch up. Where it can't be written a kill goes on all the same.
     func copyEntries() async {
         guard let copy = self.copy else { return }
-        let (entries, copied) = self.state.withLock { ($0.entries, $0.copied) }
+        let (entries, copied) = self.state.withLock { ($0.machine.log.entries, $0.copied) }
         guard copied < entries.count else { return }
         do throws(StoreError) {
             try await copy.add(

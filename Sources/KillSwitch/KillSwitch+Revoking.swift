@@ -6,13 +6,13 @@ package import TokenStorage
 /// Killed tokens are revoked at their providers.
 extension KillSwitch {
     /// Dead tokens were stored: has them revoked soon.
-    package func lookForKilledTokens() { self.ringForSweep.yield() }
+    package func lookForKilledTokens() { self.sweepBell.ring() }
 
     /// Has the tokens of a record revoked that is about to be written over, if they are dead.
     package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
         let now = self.timepiece.now.wall
         try await self.revoker.revocations.takeAway(record, of: account, self.epochs, at: now)
-        self.ringForRevocation.yield()
+        self.revocationBell.ring()
     }
 
     /// The same for tokens that never got a place, where no kill switch runs yet: those of a journal that is taken over. The
@@ -33,12 +33,11 @@ extension KillSwitch {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
                 while !Task.isCancelled {
-                    self.ringForSweep.yield()
+                    self.sweepBell.ring()
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(60)))
                 }
             }
-            for await _ in self.sweepBell {
-                await self.tellOfUnrecorded()
+            for await _ in self.sweepBell.rings {
                 await self.lookForOrders()
                 do throws(StoreError) {
                     try await self.revoker.sweep(self.epochs)
@@ -49,7 +48,7 @@ extension KillSwitch {
                         metadata: ["error.code": "\(error.code.rawValue)"]
                     )
                 }
-                self.ringForRevocation.yield()
+                self.revocationBell.ring()
             }
             tasks.cancelAll()
         }
@@ -70,11 +69,11 @@ extension KillSwitch {
     /// Has providers revoke: after each sweep, and when one is to be asked again.
     func revokeNowAndThen() async {
         await withDiscardingTaskGroup { tasks in
-            for await _ in self.revocationBell {
+            for await _ in self.revocationBell.rings {
                 guard let next = await self.revoke() else { continue }
                 tasks.addTask {
                     await self.timepiece.rest(until: next)
-                    self.ringForRevocation.yield()
+                    self.revocationBell.ring()
                 }
             }
             tasks.cancelAll()
@@ -96,10 +95,10 @@ extension KillSwitch {
 
     /// Looks at the claims of others, each second for as long as any holds this process up.
     func watchClaims() async {
-        for await _ in self.revoker.claims.bell {
+        for await _ in self.revoker.claims.bell.rings {
             while !self.revoker.claims.places.isEmpty, !Task.isCancelled {
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
-                if await self.revoker.lookAtClaims(self.epochs) { self.ringForRevocation.yield() }
+                if await self.revoker.lookAtClaims(self.epochs) { self.revocationBell.ring() }
             }
         }
     }
@@ -107,9 +106,8 @@ extension KillSwitch {
     /// What the entry numbered `epoch` took tokens by. One that this process has not read is taken for a kill.
     private func taking(at epoch: Epoch) -> Revoker.Taking {
         let index = Int(clamping: epoch.rawValue) - 1
-        return self.state.withLock { state in
-            state.entries.indices.contains(index) && state.entries[index].kind == .removed ? .removed : .killed
-        }
+        let entries = self.known.entries
+        return entries.indices.contains(index) && entries[index].kind == .removed ? .removed : .killed
     }
 
     /// What became of each token that a kill took away.

@@ -5,62 +5,32 @@ package import TokenStorage
 
 /// Kills tokens so that it can be trusted: what it calls complete, no replica sends any more.
 ///
-/// The way of a kill, all of it:
-///
-///     raise     an entry at the end of the kill log, durable                       (``kill(_:reason:streams:wait:)``)
-///     tell      a hint of the store's; each replica polls the log anyway           (``poll()``)
-///     fence     each replica, on each event loop: nothing dead is written any more (``KillFence``)
-///     ack       then it says so in its record
-///     wait      for every replica listed after the raise: its word, its end, or its lease (``KillWatch``)
-///     revoke    in the background, with a report of each token                     (``Revoker``)
+/// The way of a kill is ``KillMachine``, which decides; here it is performed: the store is asked, the event loops are
+/// fenced (``KillFence``), and tokens are revoked in the background (``Revoker``).
 ///
 /// A replica puts tokens into requests only as long as its last good read of the log is younger than its lease; whoever
 /// can't be reached stops by itself. ``start()`` joins before anything is served, ``run()`` keeps the lease.
 package final class KillSwitch: Sendable {
-    struct Kill {
-        let epoch: Epoch
-        let entry: KillEntry
-        /// Its scope was killed already.
-        let wasKilled: Bool
-        var watch: KillWatch?
-        var draining = 0
-        var isEnded = false
-    }
-
     struct Asker {
         /// Where it came from.
         let address: String?
     }
 
-    struct State {
-        /// As this process has fenced itself.
-        var epochs = KillEpochs()
-        /// The log that ``epochs`` is folded from.
-        var entries: [KillEntry] = []
-        /// How many of them stand in the copy.
+    struct State: ~Copyable {
+        var machine: KillMachine
+        /// How many entries stand in the copy.
         var copied = 0
-        var kills: [Kill] = []
         /// Who asked this process for kills that wait, or may have to: for the audit log, however they come to stand.
         var askers: [KillID: Asker] = [:]
-        /// Kills that may not stand in the log yet.
-        var orders: [KillOrder] = []
-        /// Those that do, and are to be let go of.
-        var released: [KillOrder] = []
-        /// Kept kills that were told of, or are about to be.
+        /// Kept kills that stand, and were told of or are about to be.
         var told: Set<KillID> = []
-        /// Kills that were complete at the start.
-        var ended: Set<Epoch> = []
         /// Replicas whose expulsion this process sees through.
         var expelled: Set<ReplicaID> = []
-        var replica: ReplicaVault.Entry?
-        /// Under what this replica is listed, or about to be.
-        var stay = ReplicaID.random()
         /// It was said that the lease has lapsed.
         var hasComplained = false
         /// It was said that the copy could not be written, and that the log is another.
         var hasMissedCopy = false
         var hasFoundForeignLog = false
-        var leaseUntil = BootInstant.distantPast
         /// Who waits for the next poll.
         var asking: [PollWaiter] = []
         var isStopped = false
@@ -82,14 +52,17 @@ package final class KillSwitch: Sendable {
     let logger: Logger
     let fence: any KillFence
     let revoker: Revoker
-    let state = Mutex(State())
+    let state: Mutex<State>
     /// Before ``fence``.
-    let turnstile = Turnstile()
-    let bell: AsyncStream<Void>
-    let ring: AsyncStream<Void>.Continuation
+    private let fences = SerialQueue()
+    /// Rings when the log is to be read.
+    let pollBell = Bell()
     /// Rings when there may be entries that the copy lacks.
-    let copyBell: AsyncStream<Void>
-    let ringForCopy: AsyncStream<Void>.Continuation
+    let copyBell = Bell()
+    /// Rings when killed tokens may stand in accounts' records.
+    let sweepBell = Bell()
+    /// Rings when killed tokens may be there to be revoked.
+    let revocationBell = Bell()
     /// Kills to be seen through, whoever waits for them.
     let begun: AsyncStream<Epoch>
     let newlyBegun: AsyncStream<Epoch>.Continuation
@@ -101,12 +74,6 @@ package final class KillSwitch: Sendable {
     /// ``settle(_:_:)``.
     package let keptKills: AsyncStream<KeptKill>
     let newlyStanding: AsyncStream<KeptKill>.Continuation
-    /// Rings when killed tokens may stand in accounts' records.
-    let sweepBell: AsyncStream<Void>
-    let ringForSweep: AsyncStream<Void>.Continuation
-    /// Rings when killed tokens may be there to be revoked.
-    let revocationBell: AsyncStream<Void>
-    let ringForRevocation: AsyncStream<Void>.Continuation
 
     /// - Parameters:
     ///   - name: only shown.
@@ -128,6 +95,8 @@ package final class KillSwitch: Sendable {
         endpoint: @escaping Revoker.Endpoints
     ) {
         self.records = records
+        let reach = records.store.guarantees.reach
+        self.state = Mutex(State(machine: KillMachine(boot: boot, name: name, lease: lease, reach: reach)))
         self.log = KillLog(records)
         self.replicas = ReplicaVault(records)
         self.boot = boot
@@ -146,46 +115,69 @@ package final class KillSwitch: Sendable {
             logger: logger,
             endpoint: endpoint
         )
-        (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (self.copyBell, self.ringForCopy) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
         (self.expelled, self.newlyExpelled) = AsyncStream.makeStream()
         (self.keptKills, self.newlyStanding) = AsyncStream.makeStream()
-        (self.sweepBell, self.ringForSweep) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (self.revocationBell, self.ringForRevocation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The kills as this process has fenced itself against them.
-    package var epochs: KillEpochs { self.state.withLock { $0.epochs } }
+    package var epochs: KillEpochs { self.state.withLock { $0.machine.log.epochs } }
+
+    /// What this process goes by.
+    var known: FencedLog { self.state.withLock { $0.machine.log } }
 
     /// Whether tokens may be put into requests now.
-    package var holdsLease: Bool { self.state.withLock { $0.leaseUntil } > self.timepiece.now.boot }
+    package var holdsLease: Bool { self.leaseUntil > self.timepiece.now.boot }
 
-    /// Reads the log to its end, fences this process against what is new there, and renews its lease.
+    var leaseUntil: BootInstant { self.state.withLock { $0.machine.leaseUntil } }
+}
+
+// MARK: - Life
+
+extension KillSwitch {
+    /// Joins the replicas, reads the whole log, and has the first lease. Call it once, before anything is served.
     ///
-    /// - Returns: the kills there are, by a read that began after this call.
-    package func read() async throws(StoreError) -> KillEpochs {
-        try await self.poll()
-        return self.epochs
+    /// - Parameter acceptsOlderStore: entries that the store lacks, and this host's copy has, are written back to it.
+    /// - Throws: ``StoreError/Code/outdated`` where it lacks some and that is not wanted.
+    package func start(acceptsOlderStore: Bool = false) async throws(StoreError) {
+        try await self.takeUpOrders()
+        let entries = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
+        let ended = try await self.endedKills()
+        self.state.withLock { $0.machine.log.ended = ended }
+        try await self.performPoll(startingWith: entries)
+        self.logger.info(
+            "the kill log was read",
+            metadata: ["kill.epoch": .stringConvertible(self.epochs.last.rawValue)]
+        )
+        await self.copyEntries()
     }
 
-    /// Comes back at once while the lease holds; else tries to renew it, for up to a second.
-    package func renewIfLapsed() async throws(PassError) {
-        guard !self.holdsLease else { return }
-        let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
-        while self.timepiece.now.boot < deadline {
-            do throws(StoreError) {
-                try await self.poll(until: deadline)
-                if self.holdsLease { return }
-            } catch {
-                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
-            }
+    /// Keeps the lease, sees kills through and revokes; ends after ``stop()``, and takes the replica out.
+    package func run() async {
+        await withTaskCancellationHandler {
+            await self.work()
+        } onCancel: {
+            // Whoever asks for a poll from then on is told so.
+            self.stop()
         }
-        throw PassError(
-            .storeLost,
-            "the kill log could not be read for longer than the lease, so no token is used",
-            retryAfter: .seconds(1)
-        )
+        await self.copyEntries()
+        await self.leave()
+    }
+
+    private func work() async {
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await self.ringNowAndThen() }
+            // Beside the polls, since it syncs a disk: nobody waits for that, nor does the lease.
+            tasks.addTask { for await _ in self.copyBell.rings { await self.copyEntries() } }
+            tasks.addTask { await self.followHints() }
+            tasks.addTask { await self.sweepNowAndThen() }
+            tasks.addTask { await self.revokeNowAndThen() }
+            tasks.addTask { await self.watchClaims() }
+            tasks.addTask { await self.seeThrough() }
+            tasks.addTask { await self.removeExpelled() }
+            for await _ in self.pollBell.rings { await self.answerPolls() }
+            tasks.cancelAll()
+        }
     }
 
     /// Ends ``run()``.
@@ -196,13 +188,197 @@ package final class KillSwitch: Sendable {
             return state.asking
         }
         for one in asking { one.answer(.failure(StoreError(.unreachable, "the process stops"))) }
-        self.ring.finish()
-        self.ringForCopy.finish()
+        for bell in [self.pollBell, self.copyBell, self.sweepBell, self.revocationBell] { bell.finish() }
         self.newlyBegun.finish()
         self.newlyExpelled.finish()
         self.newlyStanding.finish()
-        self.ringForSweep.finish()
-        self.ringForRevocation.finish()
         self.revoker.claims.stop()
+    }
+
+    /// Nobody needs to wait for this replica from now on.
+    private func leave() async {
+        let replica = self.state.withLock { $0.machine.leave() }
+        self.fence.inject(until: .distantPast)
+        // Cut off, and not ended in order: requests may be under way that carry tokens.
+        guard !Task.isCancelled else { return }
+        do throws(StoreError) {
+            if let replica { try await self.replicas.remove(replica) }
+            self.state.withLock { $0.hasLeft = true }
+        } catch {
+            self.logger.warning(
+                "this replica stays listed: others find out that it has ended by its lock, or forget it",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+        }
+    }
+
+    /// It has ended, and is not in the list of those whom a kill waits for.
+    package var hasLeft: Bool { self.state.withLock { $0.hasLeft } }
+}
+
+// MARK: - Poll
+
+extension KillSwitch {
+    /// Reads the log to its end, fences this process against what is new there, and renews its lease.
+    ///
+    /// - Returns: the kills there are, by a read that began after this call.
+    package func read() async throws(StoreError) -> KillEpochs {
+        try await self.poll()
+        return self.epochs
+    }
+
+    /// Asks for a poll that begins from now on, and waits for it.
+    ///
+    /// - Parameter deadline: until when, whatever the store is at; `nil` waits to its end.
+    func poll(until deadline: BootInstant? = nil) async throws(StoreError) {
+        let waiter = PollWaiter()
+        let isStopped = self.state.withLock { state in
+            if !state.isStopped { state.asking.append(waiter) }
+            return state.isStopped
+        }
+        guard !isStopped else { throw StoreError(.unreachable, "the process stops") }
+        self.pollBell.ring()
+        let timer = deadline.map { deadline in
+            Task {
+                await self.timepiece.rest(until: deadline)
+                waiter.answer(.failure(StoreError(.unreachable, "the store has not answered in time")))
+            }
+        }
+        defer { timer?.cancel() }
+        try await waiter.wait()
+    }
+
+    private func ringNowAndThen() async {
+        while !Task.isCancelled {
+            await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: min(self.lease / 3, .seconds(3))))
+            self.pollBell.ring()
+        }
+    }
+
+    private func followHints() async {
+        for await change in self.records.store.changes() {
+            guard !Task.isCancelled else { return }
+            if RecordKey.Prefix.kills.contains(change.key) { self.pollBell.ring() }
+        }
+    }
+
+    /// One poll for all who have asked so far.
+    private func answerPolls() async {
+        let asking = self.state.withLock { state in
+            defer { state.asking = [] }
+            return state.asking
+        }
+        let result: Result<Void, StoreError>
+        do throws(StoreError) {
+            try await self.performPoll()
+            result = .success(())
+        } catch {
+            self.complain(of: error)
+            result = .failure(error)
+        }
+        for one in asking { one.answer(result) }
+        self.copyBell.ring()
+    }
+
+    /// Does what the machine asks for, to the end of one poll.
+    ///
+    /// - Parameter known: at the start, the log as far as it was read already.
+    private func performPoll(startingWith known: [KillEntry]? = nil) async throws(StoreError) {
+        let now = self.timepiece.now
+        var action = self.step { $0.beginPoll(now, known: known ?? []) }
+        while true {
+            switch action {
+            case .readReplica(let id):
+                let found = await self.readOwn(id)
+                action = self.step { $0.didReadReplica(found.entry, sealsAnew: found.sealsAnew) }
+            case .writeReplica(let record, let id, let version, let expecting):
+                let result = await self.replicas.write(record, for: id, as: version, expecting: expecting)
+                action = self.step { $0.didWriteReplica(result) }
+            case .readLog(let last):
+                let result = await Self.result { () async throws(StoreError) in
+                    try await self.log.entries(behind: last)
+                }
+                action = self.step { $0.didReadLog(result) }
+            case .place(let entry, let epoch):
+                let result = await Self.result { () async throws(StoreError) in
+                    try await self.log.place(entry, at: epoch)
+                }
+                action = self.step { $0.didPlace(result) }
+            case .fence(let entries):
+                await self.take(entries, isStart: known != nil)
+                action = self.step { $0.didFence() }
+            case .end(let error?):
+                throw error
+            case .end(nil):
+                let hadLapsed = self.state.withLock { state in
+                    defer { state.hasComplained = false }
+                    return state.hasComplained
+                }
+                if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
+                return
+            }
+        }
+    }
+
+    /// Tells the machine what has happened, and the event loops how long the lease is by that.
+    private func step(
+        _ event: (inout KillMachine) -> KillMachine.PollAction
+    ) -> KillMachine.PollAction {
+        let (action, lease, notices) = self.state.withLock { state in
+            let before = state.machine.leaseUntil
+            let action = event(&state.machine)
+            let after = state.machine.leaseUntil
+            return (action, before == after ? nil : after, state.machine.takeNotices())
+        }
+        if let lease { self.fence.inject(until: lease) }
+        for notice in notices { self.tell(notice) }
+        return action
+    }
+
+    private func readOwn(_ id: ReplicaID) async -> (entry: Result<ReplicaVault.Entry?, StoreError>, sealsAnew: Bool) {
+        do throws(StoreError) {
+            let own = try await self.replicas.readOwn(id)
+            return (.success(own?.entry), own?.sealsAnew ?? false)
+        } catch {
+            return (.failure(error), false)
+        }
+    }
+
+    private static func result<Value: Sendable>(
+        _ body: () async throws(StoreError) -> Value
+    ) async -> Result<Value, StoreError> {
+        do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    /// Fences this process against `entries`, all at once: a long log takes no longer for that than one entry.
+    private func take(_ entries: [KillEntry], isStart: Bool) async {
+        let (_, begun, orders) = await self.fenceAnew(taking: entries)
+        if !isStart {
+            for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
+            for kill in begun { self.announce(kill) }
+        }
+        for order in orders where order.cause != nil { self.tell(ofKept: order) }
+        guard entries.contains(where: { !$0.killsNothing }) else { return }
+        self.sweepBell.ring()
+        for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
+    }
+
+    /// Fences this process by its orders and `entries`, which stand behind those it goes by.
+    ///
+    /// One after the other, whoever asks: no change undoes another.
+    /// - Returns: how many requests were left to end, the kills among `entries`, and the orders that these were, as they were
+    ///   at the end.
+    @discardableResult
+    func fenceAnew(
+        taking entries: [KillEntry] = []
+    ) async -> (draining: Int, kills: [FencedLog.Kill], orders: [PendingKill]) {
+        await self.fences.pass {
+            let epochs = self.known.fencing(by: entries)
+            let draining = await self.fence.fence(epochs)
+            let (kills, orders) = self.state.withLock { state in
+                state.machine.log.fenced(by: entries, epochs, draining: draining)
+            }
+            return (draining, kills, orders)
+        }
     }
 }

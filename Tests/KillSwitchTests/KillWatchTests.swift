@@ -26,27 +26,51 @@ import TokenStorage
 
     /// Reads the same record each second from 1 to `end`, but for the seconds in `gap`.
     private func watch(until end: Int, without gap: Range<Int> = 0..<0) -> KillWatch {
-        var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
+        var watch = self.watch([self.entry()])
         for second in 1...end where !gap.contains(second) {
             watch.saw(self.entry(), of: self.id, at: self.at(Double(second)))
         }
         return watch
     }
 
+    private func watch(
+        _ entries: [ReplicaVault.Entry],
+        on reach: StoreGuarantees.Reach = .host
+    ) -> KillWatch {
+        KillWatch(Epoch(3), ReplicaVault.Listing(entries: entries), reach: reach, now: self.start)
+    }
+
     @Test func `given no replica but those that are fenced, it is complete`() {
-        #expect(KillWatch(Epoch(3), listed: [self.entry(acknowledged: 3)], now: self.start).isComplete)
-        #expect(!KillWatch(Epoch(3), listed: [self.entry(acknowledged: 2)], now: self.start).isComplete)
+        #expect(self.watch([self.entry(acknowledged: 3)]).isComplete)
+        #expect(!self.watch([self.entry(acknowledged: 2)]).isComplete)
     }
 
     @Test func `given a replica that acknowledges, it is complete`() {
-        var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
+        var watch = self.watch([self.entry()])
         watch.saw(self.entry(acknowledged: 3, version: 2), of: self.id, at: self.at(1))
         #expect(watch.isComplete)
         #expect(watch.replicas.map(\.state) == [.acknowledged])
     }
 
+    @Test func `given a store whose reads may be stale, silence is proven by expelling the version that was watched`() {
+        var watch = self.watch([self.entry()], on: .network)
+        for second in 1...12 { watch.saw(self.entry(), of: self.id, at: self.at(Double(second))) }
+        #expect(!watch.isComplete)
+        #expect(watch.silent == [self.entry()])
+
+        // It had written meanwhile: a compare-and-set says so, and the count starts anew.
+        watch.saw(self.entry(version: 2), of: self.id, at: self.at(13))
+        #expect(watch.silent == [])
+
+        for second in 14...25 { watch.saw(self.entry(version: 2), of: self.id, at: self.at(Double(second))) }
+        #expect(watch.silent == [self.entry(version: 2)])
+        watch.expelled(self.id)
+        #expect(watch.isComplete)
+        #expect(watch.replicas.map(\.state) == [.leaseExpired])
+    }
+
     @Test func `given a replica that has gone, it is complete`() {
-        var watch = KillWatch(Epoch(3), listed: [self.entry()], now: self.start)
+        var watch = self.watch([self.entry()])
         watch.saw(nil, of: self.id, at: self.at(1))
         #expect(watch.replicas.map(\.state) == [.gone])
     }
@@ -70,7 +94,7 @@ import TokenStorage
     }
 
     @Test func `given a replica whose record does not open, its silence counts from when it does`() {
-        var watch = KillWatch(Epoch(3), listed: [], unreadable: [self.id], now: self.start)
+        var watch = KillWatch(Epoch(3), ReplicaVault.Listing(unreadable: [self.id]), now: self.start)
         #expect(!watch.isComplete)
         #expect(watch.replicas.first?.until == nil)
 
@@ -85,7 +109,7 @@ import TokenStorage
     @Test func `given reads of one that fail, its silence counts from after them, and that of others goes on`() {
         let other = ReplicaID("s")
         let others = ReplicaVault.Entry(id: other, record: self.entry().record, version: Version(1))
-        var watch = KillWatch(Epoch(3), listed: [self.entry(), others], now: self.start)
+        var watch = self.watch([self.entry(), others])
         for second in 1...12 {
             watch.saw(others, of: other, at: self.at(Double(second)))
             if second < 3 || second > 5 { watch.saw(self.entry(), of: self.id, at: self.at(Double(second))) }
@@ -97,7 +121,7 @@ import TokenStorage
     @Test func `given rounds that take longer than the gap, replicas that are each read often enough lapse`() {
         let other = ReplicaID("s")
         let others = ReplicaVault.Entry(id: other, record: self.entry().record, version: Version(1))
-        var watch = KillWatch(Epoch(3), listed: [self.entry(), others], now: self.start)
+        var watch = self.watch([self.entry(), others])
         // The one is read at the beginning of each round, the other 1.5 s later.
         for round in 0...6 {
             watch.saw(self.entry(), of: self.id, at: self.at(Double(round) * 2))

@@ -69,6 +69,7 @@ import TokenStorage
     @Test func `given a read of the log that takes its time, the lease counts from when it was sent`() async throws {
         let one = self.house.replica("a", lease: .seconds(1_000))
         try await self.house.runByHand([one]) {
+            self.house.clock.advance(by: .seconds(1))
             let (sentAt, before) = (self.house.clock.now, one.fence.untils.count)
             self.house.store.fail(.stalled, [.read, .records])
             let reading = Task { _ = try await one.kills.read() }

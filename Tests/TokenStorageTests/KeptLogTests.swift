@@ -57,41 +57,18 @@ import TokenStorage
         #expect(error?.message.contains("segment-0") == true)
     }
 
-    @Test func `orders are kept until they are let go of`() async throws {
+    @Test(arguments: ["order", "standing"])
+    func `an order is kept until it is dropped, also under the name an earlier version gave it`(
+        name: String
+    ) async throws {
         try await self.log.keep(order: Secret("kill"), id: "one")
         try await self.log.keep(order: Secret("kill"), id: "one")
+        if name != "order" { try self.directory.move("kill-log/store/order-one", to: "kill-log/store/\(name)-one") }
         #expect(try await self.log.orders().map { try $0.get() } == [Secret("kill")])
-        let (first, second) = (await self.log.release(order: "one"), await self.log.release(order: "one"))
+        let (first, second) = (await self.log.drop(order: "one"), await self.log.drop(order: "one"))
         #expect(first && !second)
         #expect(try await self.log.orders().isEmpty)
         #expect(try await self.log.entries().isEmpty)
-    }
-
-    @Test func `an order that was let go of is there until it is recorded, by one at a time`() async throws {
-        try await self.log.keep(order: Secret("kill"), id: "one")
-        await self.log.release(order: "one")
-        #expect(try await self.log.standing().map { try $0.get() } == [Secret("kill")])
-        let isSettledInVain = await self.log.settle("one") { false }
-        #expect(!isSettledInVain)
-        #expect(try await self.log.standing().map { try $0.get() } == [Secret("kill")])
-        let other = self.log
-        let isSettled = await self.log.settle("one") {
-            let isSettledMeanwhile = await other.settle("one") { true }
-            return !isSettledMeanwhile
-        }
-        #expect(isSettled)
-        #expect(try await self.log.standing().isEmpty)
-        // Whoever comes later has nothing to record.
-        let isSettledLater = await self.log.settle("one") { false }
-        #expect(isSettledLater)
-    }
-
-    @Test func `an order that was dropped is nobody's to record`() async throws {
-        try await self.log.keep(order: Secret("kill"), id: "one")
-        let isDropped = await self.log.drop(order: "one")
-        #expect(isDropped)
-        #expect(try await self.log.orders().isEmpty)
-        #expect(try await self.log.standing().isEmpty)
     }
 
     @Test func `the files are this user's alone`() async throws {

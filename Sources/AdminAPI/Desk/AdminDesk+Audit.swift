@@ -109,11 +109,12 @@ extension AdminDesk {
         let detail =
             "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.orderedAt.rfc3339), as the store did not take it"
         let actor: AuditActor = kill.isOwn ? .admin(rememberedBy: kill.orderer) : .gateway("state_dir")
-        let entry = audit.entry(ofKeptKill: kill.scope, reason: kill.reason, detail: detail, by: actor)
-        while await !self.kills.settle(kill, { await audit.record(keptKill: entry) }) {
+        let entry = audit.entry(ofKept: kill.id, of: kill.scope, reason: kill.reason, detail: detail, by: actor)
+        while await !audit.record(keptKill: entry) {
             // The store may be away again.
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }
+        await self.kills.recorded(kill)
     }
 
     /// What was recorded.

@@ -29,13 +29,14 @@ package final class AuditLog: Sendable {
     ///
     /// - Parameters:
     ///   - tries: how often a store is asked that gives no answer.
-    ///   - isTriedAgain: this is called with the same entry until it does not throw.
+    ///   - isTriedAgain: this is called with the same entry until it does not throw, perhaps by several processes.
     /// - Throws: what the store throws; after ``StoreError/Code/unreachable`` the record may stand all the same.
     package func append(
         _ entry: AuditEntry,
         tries: Int = 2,
         isTriedAgain: Bool = false
     ) async throws(StoreError) -> AuditRecord {
+        if isTriedAgain, let record = try await self.recent(entry.id) { return record }
         let start: Head
         if let first = self.unsure.withLock({ $0[entry.id] }) { start = first } else { start = try await self.head() }
         if isTriedAgain { self.unsure.withLock { $0[entry.id] = start } }
@@ -68,6 +69,15 @@ package final class AuditLog: Sendable {
                 }
             }
         }
+    }
+
+    /// The record with that id, if it is among the last thousand.
+    private func recent(_ id: AuditID) async throws(StoreError) -> AuditRecord? {
+        let last = try await self.lastNumber()
+        for item in try await self.items(after: last < 1_000 ? 0 : last - 1_000, limit: 1_000) {
+            if case .record(let record) = item, record.id == id.rawValue { return record }
+        }
+        return nil
     }
 
     /// Others have won a number so often only where reads do not show what was written.

@@ -19,8 +19,10 @@ package struct AuditEntry: Equatable, Sendable {
     /// The process's words.
     package let detail: String?
 
+    /// - Parameter id: another than a new one where several may write the same record.
     package init(
         _ action: AuditAction,
+        id: AuditID = .random(),
         by actor: AuditActor,
         in replica: String,
         boot: BootID?,
@@ -30,7 +32,7 @@ package struct AuditEntry: Equatable, Sendable {
         detail: String? = nil,
         at time: WallTime
     ) {
-        self.id = .random()
+        self.id = id
         self.time = time
         self.action = action
         self.actor = actor

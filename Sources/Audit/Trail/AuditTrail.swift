@@ -114,17 +114,20 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// What ``record(keptKill:)`` is to record of a kill that went ahead without a record, and stands by now.
+    /// What ``record(keptKill:)`` is to record of a kill that went ahead without a record, and stands by now. Whoever
+    /// records it writes the same.
     ///
     /// - Parameter detail: what is known of it, and that it comes late.
     package func entry(
-        ofKeptKill scope: KillScope,
+        ofKept kill: KillID,
+        of scope: KillScope,
         reason: String,
         detail: String,
         by actor: AuditActor
     ) -> AuditEntry {
         self.entry(
             .kill,
+            id: AuditID(rawValue: kill.rawValue),
             by: actor,
             of: scope,
             reason: reason,
@@ -151,6 +154,7 @@ package final class AuditTrail: Sendable {
 
     private func entry(
         _ action: AuditAction,
+        id: AuditID = .random(),
         by actor: AuditActor,
         of scope: KillScope? = nil,
         reason: String? = nil,
@@ -159,6 +163,7 @@ package final class AuditTrail: Sendable {
     ) -> AuditEntry {
         AuditEntry(
             action,
+            id: id,
             by: actor,
             in: self.replica,
             boot: self.boot,

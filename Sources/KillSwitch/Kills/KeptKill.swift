@@ -11,6 +11,4 @@ package struct KeptKill: Equatable, Sendable {
     package let isOwn: Bool
     /// Who ordered it, and from where, as far as it is this process's own.
     package let orderer: String?
-    /// It stands in `state_dir` until it is recorded.
-    let isInCopy: Bool
 }

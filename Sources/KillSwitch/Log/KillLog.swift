@@ -44,22 +44,30 @@ package struct KillLog: Sendable {
             throw StoreError(.unreachable, "the store has lost entries of its kill log, and they are not back yet")
         }
         var epoch = last.next
-        while try await !self.write(entry, at: epoch) { epoch = epoch.next }
+        while try await self.place(entry, at: epoch) == .taken { epoch = epoch.next }
         return epoch
     }
 
-    /// Writes `entry` as the one numbered `epoch`; durable when this returns.
-    ///
-    /// - Returns: whether it stands there; `false` where another does.
-    func write(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Bool {
+    /// What stands at a number by now.
+    package enum Placement: Sendable {
+        /// The entry, by this call.
+        case written
+        /// The entry, since before.
+        case stood
+        /// Another.
+        case taken
+    }
+
+    /// Writes `entry` as the one numbered `epoch`, if nothing stands there; durable when this returns.
+    package func place(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Placement {
         do throws(StoreError) {
             _ = try await self.records.write(entry.encoded(), at: .kill(epoch.rawValue), expecting: nil)
-            return true
+            return .written
         } catch {
             guard error.code == .conflict else { throw error }
-            guard let current = error.current else { return false }
+            guard let current = error.current else { return .taken }
             let plaintext = try self.records.open(current, at: .kill(epoch.rawValue)).plaintext
-            return try KillEntry(decoding: plaintext).id == entry.id
+            return try KillEntry(decoding: plaintext).id == entry.id ? .stood : .taken
         }
     }
 }

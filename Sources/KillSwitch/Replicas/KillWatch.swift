@@ -1,5 +1,5 @@
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// Finds out when a kill is complete: every replica that there was after its entry had become durable has fenced itself,
 /// has gone, or has said nothing since for longer than it goes on without reading the log.
@@ -24,6 +24,10 @@ package struct KillWatch: Equatable, Sendable {
         /// `nil` while its record does not open: nobody knows its lease.
         fileprivate var silence: Duration?
         fileprivate var version: UnchangedSince<Version>
+        /// As it was read last.
+        fileprivate var entry: ReplicaVault.Entry?
+        /// It has been silent for long enough.
+        fileprivate var isSilent = false
 
         /// When it will have been silent for long enough; `nil` where nobody waits for it any more, or nobody knows.
         package var until: BootInstant? {
@@ -33,28 +37,31 @@ package struct KillWatch: Equatable, Sendable {
 
     package let epoch: Epoch
     package private(set) var replicas: [Replica]
+    private let reach: StoreGuarantees.Reach
 
     /// - Parameters:
-    ///   - listed: all replicas, as listed after the entry had become durable; the listing was asked for at `now`.
-    ///   - unreadable: those whose record does not open. Time tells nothing of them: they are waited for until their record
-    ///     opens or has gone.
+    ///   - listing: all replicas, as listed after the entry had become durable; it was asked for at `now`. Of those whose
+    ///     record does not open time tells nothing: they are waited for until it opens or has gone.
+    ///   - reach: of the store. Where a read may be stale, silence alone proves nothing: ``silent``.
     package init(
         _ epoch: Epoch,
-        listed: [ReplicaVault.Entry],
-        unreadable: [ReplicaID] = [],
+        _ listing: ReplicaVault.Listing,
+        reach: StoreGuarantees.Reach = .host,
         now: BootInstant
     ) {
         self.epoch = epoch
-        self.replicas = listed.map { entry in
+        self.reach = reach
+        self.replicas = listing.entries.map { entry in
             Replica(
                 id: entry.id,
                 name: entry.record.name,
                 state: entry.record.acknowledged >= epoch ? .acknowledged : .pending,
-                silence: entry.record.silence,
-                version: UnchangedSince(entry.version, at: now)
+                silence: entry.record.silence(on: reach),
+                version: UnchangedSince(entry.version, at: now),
+                entry: entry
             )
         }
-        self.replicas += unreadable.map { id in
+        self.replicas += listing.unreadable.map { id in
             Replica(
                 id: id,
                 name: id.unreadableName,
@@ -67,6 +74,12 @@ package struct KillWatch: Equatable, Sendable {
 
     /// Whom to read next.
     package var pending: [ReplicaID] { self.replicas.filter { $0.state == .pending }.map(\.id) }
+
+    /// Those who have been silent for long enough, as they were read last, where that is proven only by expelling them at
+    /// just that version.
+    package var silent: [ReplicaVault.Entry] {
+        self.replicas.filter { $0.state == .pending && $0.isSilent }.compactMap(\.entry)
+    }
 
     package var isComplete: Bool { self.replicas.allSatisfy { $0.state != .pending } }
 
@@ -83,11 +96,21 @@ package struct KillWatch: Equatable, Sendable {
         }
         let age = self.replicas[index].version.saw(entry.version, at: now)
         self.replicas[index].name = entry.record.name
-        self.replicas[index].silence = entry.record.silence
+        let silence = entry.record.silence(on: self.reach)
+        self.replicas[index].silence = silence
+        self.replicas[index].entry = entry
+        self.replicas[index].isSilent = age >= silence
         if entry.record.acknowledged >= self.epoch {
             self.replicas[index].state = .acknowledged
-        } else if age >= entry.record.silence {
+        } else if age >= silence, self.reach != .network {
             self.replicas[index].state = .leaseExpired
         }
+    }
+
+    /// One of ``silent`` was expelled at the version that was watched: no write of its own came before, and none will.
+    package mutating func expelled(_ id: ReplicaID) {
+        guard let index = self.replicas.firstIndex(where: { $0.id == id }), self.replicas[index].state == .pending
+        else { return }
+        self.replicas[index].state = .leaseExpired
     }
 }

@@ -1,5 +1,6 @@
 internal import Synchronization
 package import TokenModel
+internal import TokenStorage
 
 /// How long this replica may go on, as people read it.
 package struct LeaseReading: Equatable, Sendable {
@@ -11,10 +12,29 @@ package struct LeaseReading: Equatable, Sendable {
 extension KillSwitch {
     /// Until when tokens are put into requests, if the kill log is not read again before.
     package var leaseReading: LeaseReading {
-        let (end, now) = (self.state.withLock { $0.leaseUntil }, self.timepiece.now)
+        let (end, now) = (self.leaseUntil, self.timepiece.now)
         return LeaseReading(
             now: now.wall,
             until: end > now.boot ? now.wall.advanced(by: now.boot.duration(to: end)) : nil
+        )
+    }
+
+    /// Comes back at once while the lease holds; else tries to renew it, for up to a second.
+    package func renewIfLapsed() async throws(PassError) {
+        guard !self.holdsLease else { return }
+        let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
+        while self.timepiece.now.boot < deadline {
+            do throws(StoreError) {
+                try await self.poll(until: deadline)
+                if self.holdsLease { return }
+            } catch {
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
+            }
+        }
+        throw PassError(
+            .storeLost,
+            "the kill log could not be read for longer than the lease, so no token is used",
+            retryAfter: .seconds(1)
         )
     }
 }

@@ -31,8 +31,10 @@ package struct ReplicaRecord: Equatable, Sendable {
     }
 
     /// After this time without a word from it nobody has to reckon with it any more: its lease, the difference between
-    /// two machines' clocks, and a second for what it was about to write.
-    package var silence: Duration { self.lease + self.lease / 100 + .seconds(1) }
+    /// two clocks, which is larger between machines, and a second for what it was about to write.
+    package func silence(on reach: StoreGuarantees.Reach) -> Duration {
+        self.lease + self.lease / (reach == .network ? 20 : 100) + .seconds(1)
+    }
 }
 
 extension ReplicaRecord {

@@ -60,6 +60,11 @@ package struct ReplicaVault: Sendable {
         package var entries: [Entry] = []
         /// Those whose record does not open: whoever they are, they may be running.
         package var unreadable: [ReplicaID] = []
+
+        package init(entries: [Entry] = [], unreadable: [ReplicaID] = []) {
+            self.entries = entries
+            self.unreadable = unreadable
+        }
     }
 
     /// All replicas there are.
@@ -118,6 +123,40 @@ package struct ReplicaVault: Sendable {
     ) async throws(StoreError) -> Entry {
         let version = try await self.records.write(record.encoded(), at: .replica(id.rawValue), expecting: expecting)
         return Entry(id: id, record: record, version: version)
+    }
+
+    /// Writes as `version`, if the version there is `expecting`, and says what is there where it is not.
+    package func write(
+        _ record: ReplicaRecord,
+        for id: ReplicaID,
+        as version: Version,
+        expecting: Version?
+    ) async -> KillMachine.ReplicaWrite {
+        let key = RecordKey.replica(id.rawValue)
+        do throws(StoreError) {
+            do throws(StoreError) {
+                try await self.records.write(record.encoded(), at: key, as: version, expecting: expecting)
+                return .stands(version)
+            } catch {
+                guard error.code == .conflict else { throw error }
+                guard let current = error.current else { return .conflict(nil) }
+                let plaintext = try self.records.open(current, at: key).plaintext
+                let found = try ReplicaRecord(decoding: plaintext)
+                return .conflict(Entry(id: id, record: found, version: current.version))
+            }
+        } catch {
+            // What stands there and does not open is not this replica's any more.
+            return error.code == .unreadable ? .conflict(nil) : .failed(error)
+        }
+    }
+
+    /// Marks a replica as expelled, if nobody has written its record since it was read.
+    ///
+    /// - Returns: as that of one's own record.
+    package func expel(_ entry: Entry) async -> KillMachine.ReplicaWrite {
+        var record = entry.record
+        record.isExpelled = true
+        return await self.write(record, for: entry.id, as: entry.version.next, expecting: entry.version)
     }
 
     /// Removes a replica's record. One that has gone is no error.

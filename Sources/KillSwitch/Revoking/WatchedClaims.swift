@@ -14,12 +14,7 @@ final class WatchedClaims: Sendable {
 
     private let watches = Mutex<[Place: ClaimWatch]>([:])
     /// Rings when there is something to look at.
-    let bell: AsyncStream<Void>
-    private let ring: AsyncStream<Void>.Continuation
-
-    init() {
-        (self.bell, self.ring) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
+    let bell = Bell()
 
     /// What is to be looked at.
     var places: [Place] { self.watches.withLock { Array($0.keys) } }
@@ -33,7 +28,7 @@ final class WatchedClaims: Sendable {
         at place: Place,
         now: BootInstant
     ) -> Bool {
-        defer { self.ring.yield() }
+        defer { self.bell.ring() }
         return self.watches.withLock { $0[place, default: ClaimWatch()].saw(claim, in: version, at: now) }
     }
 
@@ -41,5 +36,5 @@ final class WatchedClaims: Sendable {
     func forget(_ place: Place) { self.watches.withLock { $0[place] = nil } }
 
     /// Nothing is looked at any more.
-    func stop() { self.ring.finish() }
+    func stop() { self.bell.finish() }
 }

@@ -31,6 +31,8 @@ package final class FaultyTokenStore: TokenStore {
         var calls: [Call] = []
         var stalled: [CheckedContinuation<Void, Never>] = []
         var failedWrites = 0
+        /// How many commits there were at this connection's own last one.
+        var ownLast = 0
 
         /// By the last rule that is for the call.
         mutating func fault(of call: Call) -> Fault {
@@ -211,7 +213,8 @@ package final class FaultyTokenStore: TokenStore {
 
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         let fault = try await self.begin(Call(operation: .read, place: key.rawValue, version: nil))
-        let stored = self.shared.state.withLock { $0.history.record(key, age: fault.age) }
+        let history = self.history
+        let stored = history.record(key, age: self.age(fault, in: history))
         await self.runHook(isBefore: false, .read, key.rawValue)
         if fault == .unanswered { throw Self.unanswered }
         return fault == .spoiled ? stored.map(Self.spoiled) : stored
@@ -243,12 +246,13 @@ package final class FaultyTokenStore: TokenStore {
         let fault = try await self.begin(call, isContinued: after != nil)
         if fault == .unanswered { throw Self.unanswered }
         let history = self.history
-        let keys = history.keys(age: fault.age).filter { key in
+        let age = self.age(fault, in: history)
+        let keys = history.keys(age: age).filter { key in
             prefix.contains(key) && after.map { $0 < key } ?? true
         }
         var (page, bytes): ([KeyedRecord], Int) = ([], 0)
         for key in keys.sorted() where page.count < limit {
-            guard let found = history.record(key, age: fault.age) else { continue }
+            guard let found = history.record(key, age: age) else { continue }
             let stored = self.isSpoiled(key) ? Self.spoiled(found) : found
             bytes += stored.value.bytes.count
             guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
@@ -282,7 +286,7 @@ package final class FaultyTokenStore: TokenStore {
             switch fault {
             case .away, .unanswered, .late: if isWrite { state.failedWrites += 1 }
             case .full where isWrite: state.failedWrites += 1
-            case .none, .full, .stale, .stalled, .forgotten, .spoiled: break
+            case .none, .full, .stale, .forgetful, .stalled, .forgotten, .spoiled: break
             }
             return fault
         }
@@ -291,7 +295,7 @@ package final class FaultyTokenStore: TokenStore {
         case .late where !isWrite: throw StoreError(.unreachable, "the store was taken away")
         case .full where isWrite: throw StoreError(.unwritable, "the disk is full")
         case .stalled: await self.stall(call)
-        case .none, .full, .unanswered, .late, .stale, .forgotten, .spoiled: break
+        case .none, .full, .unanswered, .late, .stale, .forgetful, .forgotten, .spoiled: break
         }
         return fault
     }
@@ -321,9 +325,14 @@ package final class FaultyTokenStore: TokenStore {
             self.shared.state.withLock { $0.late.append(late) }
             throw Self.unanswered
         }
-        let result = self.shared.state.withLock { state in
-            Result { () throws(StoreError) in try state.history.commit(record, at: key, expecting: expecting) }
+        let (result, count) = self.shared.state.withLock { state in
+            let result = Result { () throws(StoreError) in
+                try state.history.commit(record, at: key, expecting: expecting)
+            }
+            return (result, state.history.count)
         }
+        // Also a conflict tells what is there now.
+        self.state.withLock { $0.ownLast = count }
         if fault == .unanswered, case .failure = result { throw Self.unanswered }
         try result.get()
         self.announce(key, record?.version)
@@ -344,6 +353,12 @@ package final class FaultyTokenStore: TokenStore {
             return state.hooks.remove(at: index).body
         }
         await body?()
+    }
+
+    private func age(_ fault: Fault, in history: StoreHistory) -> Int {
+        guard case .stale(let commits) = fault else { return fault.age }
+        let own = self.state.withLock { min($0.ownLast, history.count) }
+        return min(commits, history.count - own)
     }
 
     private func isSpoiled(_ key: RecordKey) -> Bool {

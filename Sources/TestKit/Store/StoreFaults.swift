@@ -16,8 +16,11 @@ extension FaultyTokenStore {
         /// `.unreachable`, and a write lands when that many further calls were made, by whatever connection, or with
         /// ``landLateWrites()``. It lands by compare-and-set still.
         case late(calls: Int)
-        /// A read is answered as it was so many commits ago, as by an old primary that nobody has told. No effect on writes.
+        /// A read is answered as it was so many commits ago, as by an old primary that nobody has told; but never as it was
+        /// before this connection's own last write. No effect on writes.
         case stale(commits: Int)
+        /// The same, and it may be older than this connection's own writes: no store may do that.
+        case forgetful(commits: Int)
         /// It waits for ``recover()`` and goes on then.
         case stalled
         /// A write is acknowledged and not done. No store may do that, but by losing a suffix.
@@ -50,7 +53,9 @@ extension FaultyTokenStore {
 extension FaultyTokenStore.Fault {
     /// Of what a read sees, in commits.
     var age: Int {
-        if case .stale(let commits) = self { return commits }
-        return 0
+        switch self {
+        case .stale(let commits), .forgetful(let commits): commits
+        case .none, .away, .full, .unanswered, .late, .stalled, .forgotten, .spoiled: 0
+        }
     }
 }

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// Lets one task through at a time, in the order in which they came. What one does in there is done before the next
 /// begins, whatever it waits for.
-final class Turnstile: Sendable {
+final class SerialQueue: Sendable {
     private struct State {
         var isTaken = false
         var waiting: [CheckedContinuation<Void, Never>] = []

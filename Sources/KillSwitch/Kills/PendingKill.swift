@@ -1,15 +1,21 @@
 internal import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// A kill that does not stand in the log yet, as far as this process knows: it holds here all the same.
-struct KillOrder: Sendable {
-    let entry: KillEntry
+package struct PendingKill: Sendable {
+    package let entry: KillEntry
     /// It stands in `state_dir`, for whoever may write it to the store.
-    var isInCopy = false
+    package var isInCopy = false
     /// It could not be kept there, and ends with this process.
-    var isUnkept = false
+    package var isUnkept = false
     /// Requests that were left to end.
-    var draining = 0
+    package var draining = 0
     /// Why the store did not take it; from then on each poll tries again. `nil` while it is written for the first time.
-    var cause: StoreError.Code?
+    package var cause: StoreError.Code?
+
+    package init(entry: KillEntry, isInCopy: Bool = false, cause: StoreError.Code? = nil) {
+        self.entry = entry
+        self.isInCopy = isInCopy
+        self.cause = cause
+    }
 }

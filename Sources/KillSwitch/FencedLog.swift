@@ -1,0 +1,108 @@
+package import TokenModel
+internal import TokenStorage
+
+/// The kill log as this process has fenced itself by it: folded, with the kills that stand in it, and the orders that do
+/// not yet.
+package struct FencedLog: Sendable {
+    /// A kill that stands in the log.
+    package struct Kill: Sendable {
+        package let epoch: Epoch
+        package let entry: KillEntry
+        /// Its scope was killed already.
+        package let wasKilled: Bool
+        package var watch: KillWatch?
+        package var draining = 0
+        package var isEnded = false
+    }
+
+    /// As this process has fenced itself.
+    package private(set) var epochs = KillEpochs()
+    /// What ``epochs`` is folded from.
+    package private(set) var entries: [KillEntry] = []
+    package private(set) var kills: [Kill] = []
+    /// Kills that may not stand in the log yet.
+    package private(set) var orders: [PendingKill] = []
+    /// Kills that were complete at the start.
+    package var ended: Set<Epoch> = []
+
+    package init() {}
+
+    /// What this process is to fence itself by: its orders, and `entries`, which stand behind those it goes by.
+    package func fencing(by entries: [KillEntry]) -> KillEpochs {
+        var epochs = self.epochs
+        for entry in entries { epochs.fold(entry) }
+        let ids = Set(entries.map(\.id))
+        let left = self.orders.filter { !ids.contains($0.entry.id) }
+        // Of several orders the one that cuts goes.
+        epochs.order(Dictionary(left.map { ($0.entry.scope, $0.entry.streams) }) { $0 == .abort ? $0 : $1 })
+        return epochs
+    }
+
+    /// It is, and has left `draining` requests to end. In one step: at any time a kill is found, be it as an order or as one
+    /// that stands.
+    ///
+    /// - Returns: the kills among `entries`, and the orders that these were.
+    package mutating func fenced(
+        by entries: [KillEntry],
+        _ epochs: KillEpochs,
+        draining: Int
+    ) -> (kills: [Kill], orders: [PendingKill]) {
+        var (folded, kills) = (self.epochs, [Kill]())
+        for entry in entries {
+            let wasKilled = folded.holds(entry.scope)
+            folded.fold(entry)
+            guard entry.kind == .kill else { continue }
+            let before = self.orders.first { $0.entry.id == entry.id }?.draining ?? 0
+            kills.append(
+                Kill(
+                    epoch: folded.last,
+                    entry: entry,
+                    wasKilled: wasKilled,
+                    draining: entry.streams == .drain ? max(before, draining) : 0,
+                    isEnded: self.ended.contains(folded.last)
+                )
+            )
+        }
+        self.entries += entries
+        self.kills += kills
+        self.epochs = epochs
+        let ids = Set(entries.map(\.id))
+        let taken = self.orders.filter { ids.contains($0.entry.id) }
+        self.orders.removeAll { ids.contains($0.entry.id) }
+        return (kills, taken)
+    }
+
+    package func kill(_ epoch: Epoch) -> Kill? { self.kills.first { $0.epoch == epoch } }
+
+    package func kill(_ id: KillID) -> Kill? { self.kills.last { $0.entry.id == id } }
+
+    package func order(_ id: KillID) -> PendingKill? { self.orders.first { $0.entry.id == id } }
+
+    package mutating func note(kill epoch: Epoch, _ change: (inout Kill) -> Void) {
+        guard let index = self.kills.firstIndex(where: { $0.epoch == epoch }) else { return }
+        change(&self.kills[index])
+    }
+
+    /// A kill that is to be written to the log holds from the next fence on.
+    ///
+    /// - Returns: whether it is new.
+    package mutating func order(_ order: PendingKill) -> Bool {
+        let id = order.entry.id
+        guard self.order(id) == nil, !self.stands(id) else { return false }
+        self.orders.append(order)
+        return true
+    }
+
+    /// Whether an entry is in the log, as this process has read it.
+    package func stands(_ id: KillID) -> Bool { self.entries.contains { $0.id == id } }
+
+    package mutating func withdraw(_ id: KillID) { self.orders.removeAll { $0.entry.id == id } }
+
+    /// - Returns: whether it waits still.
+    @discardableResult
+    package mutating func note(order id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
+        guard let index = self.orders.firstIndex(where: { $0.entry.id == id }) else { return false }
+        change(&self.orders[index])
+        return true
+    }
+}

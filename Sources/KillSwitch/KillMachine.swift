@@ -1,0 +1,383 @@
+package import TokenModel
+package import TokenStorage
+
+/// The way of a kill at one replica: what it fences itself against, whether it holds a lease, and whom a kill waits for.
+///
+///     raise     order ──▶ fence ──▶ append to the log ──▶ poll                  (``FencedLog``)
+///               a store that does not take it: the order stays, and each poll tries again
+///
+///     poll      look at one's own record ──gone, expelled──▶ no lease ──▶ join ─┐        (on one host)
+///                 │ there                                                      │
+///                 ▼                                                            │
+///               read the log ◀─────────────────────────────────────────────────┘
+///                 │ ▲ └──lacks what is known──▶ write that back, once
+///                 │ └──orders that wait are appended──┘
+///                 ▼
+///               fence ──▶ say so in one's own record ──▶ lease, from when the poll began
+///
+///     wait      list all replicas once the entry is durable ──▶ read who is pending … ──▶ is the entry still there?
+///                 ──▶ write that it is complete
+///
+/// What it keeps to:
+/// - A replica is listed before the read of the log that gives it its first lease: a kill that has not listed it stood
+///   before that read.
+/// - On a store that several hosts reach a read may be stale, so there the lease is a *heartbeat*: it exists once a write
+///   of the replica's own record stands, with the epoch that it goes by. A kill that was not read leaves that epoch
+///   behind, and the kill waits. Nor does silence prove anything there: a replica has lapsed only when it was expelled by
+///   a compare-and-set on the very version that was watched.
+/// - On one host a read is a lease, so that a full disk stops nobody.
+/// - Nothing that this replica goes by falls: what the store lacks is written back, and a log that goes another way ends
+///   the lease.
+/// - Every poll event leads to exactly one action; every action but ``PollAction/end(_:)`` to exactly one event.
+///
+/// The shell (``KillSwitch``) performs; no clock, store or lock is touched here.
+package struct KillMachine: ~Copyable, Sendable {
+    private enum Poll {
+        case idle
+        case lookingAtItself
+        case joining
+        case reading
+        case comparing
+        case restoring(next: Int, behind: Int, written: Int)
+        case raising([KillEntry], PendingKill)
+        case fencing
+        case acknowledging
+    }
+
+    /// Which process this is, and its name for people.
+    private let boot: BootID
+    private let name: String
+    package let lease: Duration
+    /// Whether a lease has to be written.
+    private let hasHeartbeat: Bool
+
+    /// What this process goes by.
+    package var log = FencedLog()
+    /// Tokens are put into requests until then.
+    package private(set) var leaseUntil = BootInstant.distantPast
+    /// As this replica is listed.
+    package private(set) var replica: ReplicaVault.Entry?
+    /// Since the last ``takeNotices()``.
+    private var notices: [Notice] = []
+
+    private var poll = Poll.idle
+    private var startedAt = BootInstant.distantPast
+    private var wall = WallTime(millisecondsSince1970: 0)
+    /// Under which this replica is listed, or about to be.
+    private var membership: ReplicaID
+    private var nextMembership: ReplicaID
+    /// Entries that were read and that this process does not go by yet.
+    private var ahead: [KillEntry] = []
+    private var hasRestored = false
+    private var raised: Set<KillID> = []
+    private var sealsAnew = false
+    private var rewrites = 0
+
+    private static let mostRewrites = 4
+
+    package init(boot: BootID, name: String, lease: Duration, reach: StoreGuarantees.Reach) {
+        self.boot = boot
+        self.name = name
+        self.lease = lease
+        self.hasHeartbeat = reach == .network
+        self.membership = .random()
+        self.nextMembership = .random()
+    }
+
+    /// What happened since this was asked last.
+    package mutating func takeNotices() -> [Notice] {
+        defer { self.notices = [] }
+        return self.notices
+    }
+
+    // MARK: - Poll
+
+    /// Begins a poll. There is one at a time.
+    ///
+    /// - Parameter known: at the start, the log as far as it was read already.
+    package mutating func beginPoll(
+        _ now: Moment,
+        known: [KillEntry] = []
+    ) -> PollAction {
+        self.startedAt = now.boot
+        self.wall = now.wall
+        self.nextMembership = .random()
+        self.ahead = known
+        (self.hasRestored, self.sealsAnew, self.rewrites, self.raised) = (false, false, 0, [])
+        guard let replica = self.replica else { return self.join() }
+        guard !self.hasHeartbeat else { return self.readLog() }
+        self.poll = .lookingAtItself
+        return .readReplica(replica.id)
+    }
+
+    /// This replica's own record was read.
+    ///
+    /// - Parameters:
+    ///   - found: `nil` where it has gone.
+    ///   - sealsAnew: it is sealed under another key than this process writes under.
+    package mutating func didReadReplica(
+        _ found: Result<ReplicaVault.Entry?, StoreError>,
+        sealsAnew: Bool = false
+    ) -> PollAction {
+        guard case .lookingAtItself = self.poll else { return self.poison() }
+        switch found {
+        case .failure(let error): return self.end(error)
+        case .success(let entry?) where !entry.record.isExpelled:
+            self.replica = entry
+            self.sealsAnew = sealsAnew
+            return self.readLog()
+        case .success: return self.joinAnew()
+        }
+    }
+
+    /// This replica's own record was written, or not.
+    package mutating func didWriteReplica(_ result: ReplicaWrite) -> PollAction {
+        switch (self.poll, result) {
+        case (.joining, .stands(let version)):
+            self.replica = ReplicaVault.Entry(id: self.membership, record: self.record, version: version)
+            return self.readLog()
+        case (.joining, .conflict(let entry?)) where self.isOwn(entry):
+            // By a write whose answer was lost.
+            self.replica = entry
+            return self.readLog()
+        case (.joining, .conflict): return self.joinAnew()
+        case (.joining, .failed(let error)): return self.end(error)
+        case (.acknowledging, .stands(let version)):
+            self.replica = ReplicaVault.Entry(id: self.membership, record: self.record, version: version)
+            return self.end(nil)
+        case (.acknowledging, .conflict(let entry?)) where self.isOwn(entry):
+            // By a write whose answer was lost, or the store has lost one.
+            let known = self.replica?.version ?? entry.version
+            self.replica = ReplicaVault.Entry(id: entry.id, record: entry.record, version: entry.version)
+            return self.acknowledge(above: max(known, entry.version))
+        case (.acknowledging, .conflict): return self.joinAnew()
+        case (.acknowledging, .failed(let error)):
+            guard !self.hasHeartbeat else { return self.end(error) }
+            self.notices.append(.unacknowledged(error.code))
+            return self.end(nil)
+        default: return self.poison()
+        }
+    }
+
+    /// The log was read to its end.
+    package mutating func didReadLog(_ result: Result<[KillEntry], StoreError>) -> PollAction {
+        let read: [KillEntry]
+        switch result {
+        case .failure(let error): return self.end(error)
+        case .success(let entries): read = entries
+        }
+        switch self.poll {
+        case .reading:
+            guard let last = self.log.entries.last else { return self.took(read) }
+            guard let first = read.first else {
+                // Perhaps it is only a stale read: what stands there already is not written again.
+                guard !self.hasRestored else {
+                    return self.end(StoreError(.unreachable, "the kill log was read, and lacks what stands in it"))
+                }
+                self.poll = .comparing
+                return .readLog(behind: .start)
+            }
+            guard first.id == last.id else { return self.endForeign() }
+            return self.took(Array(read.dropFirst()))
+        case .comparing:
+            for (one, other) in zip(read, self.log.entries) where one.id != other.id { return self.endForeign() }
+            self.hasRestored = true
+            return self.restore(from: read.count, behind: read.count, written: 0)
+        default: return self.poison()
+        }
+    }
+
+    /// An entry was to be put into the log.
+    package mutating func didPlace(_ result: Result<KillLog.Placement, StoreError>) -> PollAction {
+        switch (self.poll, result) {
+        case (.restoring(let next, let behind, let written), .success(let placement)):
+            guard placement != .taken else { return self.endForeign() }
+            return self.restore(from: next + 1, behind: behind, written: written + (placement == .written ? 1 : 0))
+        case (.restoring, .failure(let error)): return self.end(error)
+        case (.raising(let read, let order), .success(let placement)):
+            if placement == .taken {
+                // Somebody was faster: again behind what that one has written; at the next poll where reads don't show it.
+                self.rewrites += 1
+                return self.rewrites <= Self.mostRewrites ? self.readLog() : self.fence(by: read)
+            }
+            self.raised.insert(order.entry.id)
+            return self.raise(behind: read + [order.entry])
+        case (.raising(let read, let order), .failure(let error)):
+            // That the log could be read is worth a lease.
+            self.log.note(order: order.entry.id) { $0.cause = error.code }
+            self.notices.append(.waiting(error.code))
+            return self.fence(by: read)
+        default: return self.poison()
+        }
+    }
+
+    /// This process goes by what was read.
+    package mutating func didFence() -> PollAction {
+        guard case .fencing = self.poll else { return self.poison() }
+        return self.acknowledge(above: self.replica?.version ?? Version(0))
+    }
+
+    private mutating func join() -> PollAction {
+        self.poll = .joining
+        return .writeReplica(self.record, self.membership, as: .first, expecting: nil)
+    }
+
+    /// Nobody waits for this replica any more: no lease before it is listed anew, and has read the log after that.
+    private mutating func joinAnew() -> PollAction {
+        self.leaseUntil = .distantPast
+        self.replica = nil
+        self.rewrites += 1
+        (self.membership, self.nextMembership) = (self.nextMembership, .random())
+        self.notices.append(.removedFromList)
+        guard self.rewrites <= Self.mostRewrites else { return self.endRewriting() }
+        return self.join()
+    }
+
+    private mutating func readLog() -> PollAction {
+        self.poll = .reading
+        // With the last entry that is known: where it stands, all before it do.
+        let known = self.log.entries.count + self.ahead.count
+        return .readLog(behind: Epoch(UInt64(self.ahead.isEmpty ? max(known - 1, 0) : known)))
+    }
+
+    private mutating func took(_ read: [KillEntry]) -> PollAction {
+        defer { self.ahead = [] }
+        return self.raise(behind: self.ahead + read)
+    }
+
+    private mutating func restore(from index: Int, behind: Int, written: Int) -> PollAction {
+        guard index < self.log.entries.count else {
+            if written > 0 { self.notices.append(.restored(count: written)) }
+            return self.readLog()
+        }
+        self.poll = .restoring(next: index, behind: behind, written: written)
+        return .place(self.log.entries[index], at: Epoch(UInt64(index + 1)))
+    }
+
+    /// Writes the first order that waits behind the log as it was just read.
+    private mutating func raise(behind read: [KillEntry]) -> PollAction {
+        let ids = Set(read.map(\.id))
+        let order = self.log.orders.first { order in
+            order.cause != nil && !ids.contains(order.entry.id) && !self.raised.contains(order.entry.id)
+        }
+        guard let order else { return self.fence(by: read) }
+        self.poll = .raising(read, order)
+        return .place(order.entry, at: Epoch(UInt64(self.log.entries.count + read.count + 1)))
+    }
+
+    private mutating func fence(by read: [KillEntry]) -> PollAction {
+        self.poll = .fencing
+        return read.isEmpty ? self.didFence() : .fence(read)
+    }
+
+    /// Says how far this process is fenced, where there is something to say.
+    private mutating func acknowledge(above version: Version) -> PollAction {
+        guard let replica = self.replica else { return self.poison() }
+        guard self.hasHeartbeat || self.sealsAnew || replica.record.acknowledged < self.log.epochs.last else {
+            return self.end(nil)
+        }
+        self.rewrites += 1
+        guard self.rewrites <= Self.mostRewrites else { return self.endRewriting() }
+        self.poll = .acknowledging
+        return .writeReplica(
+            self.record,
+            replica.id,
+            as: max(version, replica.version).next,
+            expecting: replica.version
+        )
+    }
+
+    private var record: ReplicaRecord {
+        ReplicaRecord(
+            boot: self.boot,
+            name: self.name,
+            lease: self.lease,
+            acknowledged: self.log.epochs.last,
+            joinedAt: self.replica?.record.joinedAt ?? self.wall
+        )
+    }
+
+    private func isOwn(_ entry: ReplicaVault.Entry) -> Bool {
+        entry.record.boot == self.boot && !entry.record.isExpelled
+    }
+
+    private mutating func endRewriting() -> PollAction {
+        self.end(StoreError(.unreachable, "this replica's record was written by others each time"))
+    }
+
+    private mutating func endForeign() -> PollAction {
+        self.leaseUntil = .distantPast
+        self.notices.append(.foreignLog)
+        return self.end(StoreError(.outdated, Self.foreignLog))
+    }
+
+    /// What is said of a log that goes another way.
+    package static let foreignLog =
+        "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
+        + "since; no token is used here until a restart with --accept-older-store"
+
+    private mutating func end(_ error: StoreError?) -> PollAction {
+        self.poll = .idle
+        self.ahead = []
+        // Others may have waited for it until then and no longer.
+        if error == nil { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.lease / 100) }
+        return .end(error)
+    }
+
+    private mutating func poison() -> PollAction {
+        assertionFailure("a poll was told of something it had not asked for")
+        self.leaseUntil = .distantPast
+        return self.end(StoreError(.unreachable, "a poll ended by a fault in Martlet"))
+    }
+
+    /// Nobody needs to wait for this replica from now on.
+    ///
+    /// - Returns: what is to be removed.
+    package mutating func leave() -> ReplicaID? {
+        self.leaseUntil = .distantPast
+        return self.replica.take()?.id
+    }
+
+    // MARK: - Wait
+
+    /// One look at all who are waited for.
+    package func beginWait(for epoch: Epoch) -> WaitAction {
+        guard let kill = self.log.kill(epoch), !kill.isEnded else { return .nothing }
+        guard let watch = kill.watch else { return .list }
+        return watch.pending.isEmpty ? self.wait(for: epoch) : .read(watch.pending)
+    }
+
+    /// The replicas, as listed after the entry had become durable.
+    package mutating func didList(
+        _ listing: ReplicaVault.Listing,
+        for epoch: Epoch,
+        at now: BootInstant
+    ) -> WaitAction {
+        let reach: StoreGuarantees.Reach = self.hasHeartbeat ? .network : .host
+        let watch = KillWatch(epoch, listing, reach: reach, now: now)
+        self.log.note(kill: epoch) { $0.watch = $0.watch ?? watch }
+        return self.wait(for: epoch)
+    }
+
+    /// A read of a replica's record, `nil` where that has gone, that ended at `now`.
+    package mutating func saw(
+        _ entry: ReplicaVault.Entry?,
+        _ id: ReplicaID,
+        for epoch: Epoch,
+        at now: BootInstant
+    ) {
+        self.log.note(kill: epoch) { $0.watch?.saw(entry, of: id, at: now) }
+    }
+
+    /// A replica was expelled at the version that was watched.
+    package mutating func expelled(_ id: ReplicaID, for epoch: Epoch) {
+        self.log.note(kill: epoch) { $0.watch?.expelled(id) }
+    }
+
+    /// What follows from what is known by now.
+    package func wait(for epoch: Epoch) -> WaitAction {
+        guard let kill = self.log.kill(epoch), !kill.isEnded, let watch = kill.watch else { return .nothing }
+        if watch.isComplete { return .check(kill.entry.id) }
+        return watch.silent.isEmpty ? .lookForEnd : .expel(watch.silent)
+    }
+}

@@ -1,0 +1,382 @@
+import KillSwitch
+import TestKit
+import TokenModel
+import TokenStorage
+
+/// Several replicas' kill switches over one faulty store that several hosts reach, in virtual time and in an order that a
+/// seed decides: slow, stale and failing stores, writes that land late, lost suffixes, stopped and ended processes.
+///
+/// What must hold is looked at after each step; what is wrong is listed in ``violations``.
+struct KillSimulation {
+    /// How likely each mishap is, at each step that it can hit.
+    struct Weather: Sendable {
+        var storeFails = 0.0
+        var isStale = 0.0
+        var losesSuffix = 0.0
+        var stops = 0.0
+        var dies = 0.0
+    }
+
+    /// A rule of the kill switch, or of a store, that a run goes without.
+    enum Mutation: Sendable, CaseIterable {
+        /// A read renews the lease, and silence alone proves that one has lapsed.
+        case leaseByReading
+        /// The lease counts from when the poll ended.
+        case leaseFromTheEnd
+        /// A store shows reads from before the connection's own writes.
+        case forgetfulStore
+        /// A kill whose write had no answer is given up.
+        case ordersAreDropped
+        /// An entry that was lost is not written back.
+        case nothingIsRestored
+    }
+
+    private enum Step {
+        case poll
+        case perform(KillMachine.PollAction)
+        case answer(@Sendable (inout KillMachine) -> KillMachine.PollAction)
+        case fence([KillEntry])
+        case raise(KillEntry, at: Epoch)
+        case look(Epoch)
+        case wait(Epoch, KillMachine.WaitAction)
+        case kill
+        case revive
+    }
+
+    private final class Replica {
+        var machine: KillMachine
+        let store: FaultyTokenStore
+        let vault: ReplicaVault
+        let log: KillLog
+        let boot = BootID.random()
+        /// As its event loops were told.
+        var fenced = KillEpochs()
+        var leaseUntil = BootInstant.distantPast
+        var isPolling = false
+        var pollStartedAt = Duration.zero
+        var watched: Set<Epoch> = []
+
+        init(_ index: Int, _ records: SealedRecords, _ store: FaultyTokenStore, _ mutation: Mutation?) {
+            self.store = store
+            let own = SealedRecords(store: store, keys: records.keys, storeID: records.storeID)
+            self.vault = ReplicaVault(own)
+            self.log = KillLog(own)
+            self.machine = KillMachine(
+                boot: self.boot,
+                name: "r\(index)",
+                lease: KillSimulation.lease,
+                reach: mutation == .leaseByReading ? .host : .network
+            )
+        }
+    }
+
+    private(set) var violations: [String] = []
+    /// Kills that were said to be complete.
+    private(set) var complete: [KillID: Epoch] = [:]
+    private(set) var ordered: [KillID] = []
+    private(set) var pollsThatGaveALease = 0
+
+    private static let lease = Duration.seconds(10)
+
+    private let weather: Weather
+    private let mutation: Mutation?
+    private let chance: Chance
+    private let shared: FaultyTokenStore
+    private let records: SealedRecords
+    private var isFoul = true
+    private var now = Duration.zero
+    private var replicas: [Replica] = []
+    private var events: [(at: Duration, number: Int, replica: Int, life: BootID, step: Step)] = []
+    private var scheduled = 0
+    /// A suffix was lost: kills may be gone for a while.
+    private(set) var hasLost = false
+
+    init(seed: UInt64, replicas: Int = 3, weather: Weather, without mutation: Mutation? = nil) {
+        self.weather = weather
+        self.mutation = mutation
+        self.chance = Chance(seed: seed)
+        self.shared = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
+        self.records = SealedRecords(store: self.shared, keyRing: Self.keyRing, storeID: StoreID(rawValue: "store"))
+        for index in 0..<replicas { self.replicas.append(self.newReplica(index)) }
+    }
+
+    private static let keyRing = KeyRing(current: .random())
+
+    /// Goes through `duration` of foul weather, and then through as much of fair.
+    mutating func run(for duration: Duration) async {
+        for index in self.replicas.indices { self.begin(index) }
+        while self.now < duration * 2, self.violations.isEmpty, let next = self.takeNext() {
+            self.now = next.at
+            self.isFoul = self.now < duration
+            let replica = self.replicas[next.replica]
+            guard replica.boot == next.life else { continue }
+            if self.happens(self.weather.dies) {
+                self.replicas[next.replica] = self.newReplica(next.replica)
+                self.begin(next.replica)
+                continue
+            }
+            if self.happens(self.weather.stops) {
+                let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
+                self.schedule(pause, next.replica, next.step)
+                continue
+            }
+            if self.happens(self.weather.losesSuffix) {
+                self.hasLost = true
+                self.shared.lose(1 + self.chance.number(below: 4))
+            }
+            await self.perform(next.step, next.replica)
+            self.look()
+        }
+        await self.lookAtTheEnd()
+    }
+
+    // MARK: - What must hold
+
+    /// I3, I4 and I6: who may put a token into a request now goes by each kill that was said to be complete.
+    private mutating func look() {
+        // An entry that was lost is known to those alone who had read it, until they have written it back.
+        guard !self.hasLost else { return }
+        let instant = self.instant
+        for (index, replica) in self.replicas.enumerated() where instant < replica.leaseUntil {
+            for (id, epoch) in self.complete where replica.fenced.last < epoch {
+                self.violations.append("r\(index) sends by \(replica.fenced.last), and \(id) at \(epoch) is complete")
+            }
+        }
+    }
+
+    private mutating func lookAtTheEnd() async {
+        guard self.violations.isEmpty, !self.hasLost else { return }
+        let log = (try? await KillLog(self.records).entries(behind: .start)) ?? []
+        for id in self.ordered {
+            let count = log.count { $0.id == id }
+            if count != 1 { self.violations.append("the kill \(id) stands \(count) times") }
+        }
+        for id in self.ordered where self.complete[id] == nil {
+            self.violations.append("the kill \(id) never came to be complete")
+        }
+    }
+
+    // MARK: - Steps
+
+    private mutating func perform(_ step: Step, _ index: Int) async {
+        let replica = self.replicas[index]
+        switch step {
+        case .poll:
+            self.schedule(.seconds(3), index, .poll)
+            guard !replica.isPolling else { return }
+            (replica.isPolling, replica.pollStartedAt) = (true, self.now)
+            let moment = self.moment
+            self.follow(index, replica.machine.beginPoll(moment))
+        case .perform(let action):
+            await self.perform(action, index)
+        case .answer(let event):
+            self.follow(index, event(&replica.machine))
+        case .fence(let entries):
+            self.fence(index, by: entries)
+            self.follow(index, replica.machine.didFence())
+        case .raise(let entry, let epoch):
+            await self.raise(entry, at: epoch, index)
+        case .look(let epoch):
+            let action = replica.machine.beginWait(for: epoch)
+            if action == .nothing { return }
+            self.schedule(self.storeTime(), index, .wait(epoch, action))
+        case .wait(let epoch, let action):
+            await self.wait(for: epoch, action, index)
+        case .kill:
+            self.kill(index)
+        case .revive:
+            let entry = KillEntry(.revive, .all, reason: "", at: self.moment.wall)
+            self.schedule(.zero, index, .raise(entry, at: replica.machine.log.epochs.last.next))
+        }
+    }
+
+    /// Tells the event loops of the lease, and has the next action done.
+    private mutating func follow(_ index: Int, _ action: KillMachine.PollAction) {
+        let replica = self.replicas[index]
+        replica.leaseUntil = replica.machine.leaseUntil
+        _ = replica.machine.takeNotices()
+        switch action {
+        case .end(let error):
+            replica.isPolling = false
+            guard error == nil else { return }
+            self.pollsThatGaveALease += 1
+            if self.mutation == .leaseFromTheEnd {
+                replica.leaseUntil = replica.leaseUntil.advanced(by: self.now - replica.pollStartedAt)
+            }
+        case .fence(let entries):
+            self.schedule(self.upTo(.milliseconds(50)), index, .fence(entries))
+        case .readReplica, .writeReplica, .readLog, .place:
+            self.schedule(self.storeTime(), index, .perform(action))
+        }
+    }
+
+    /// Asks the store; the answer comes later.
+    private mutating func perform(_ action: KillMachine.PollAction, _ index: Int) async {
+        let replica = self.replicas[index]
+        let event: @Sendable (inout KillMachine) -> KillMachine.PollAction
+        switch action {
+        case .readReplica(let id):
+            let result = await Self.result { () async throws(StoreError) in try await replica.vault.read(id) }
+            event = { $0.didReadReplica(result) }
+        case .writeReplica(let record, let id, let version, let expecting):
+            let result = await replica.vault.write(record, for: id, as: version, expecting: expecting)
+            event = { $0.didWriteReplica(result) }
+        case .readLog(let last):
+            let result = await Self.result { () async throws(StoreError) in
+                try await replica.log.entries(behind: last)
+            }
+            event = { $0.didReadLog(result) }
+        case .place(let entry, let epoch):
+            if self.mutation == .nothingIsRestored, epoch.rawValue <= replica.machine.log.entries.count {
+                event = { $0.didPlace(.success(.stood)) }
+            } else {
+                let result = await Self.result { () async throws(StoreError) in
+                    try await replica.log.place(entry, at: epoch)
+                }
+                event = { $0.didPlace(result) }
+            }
+        case .fence, .end: return
+        }
+        self.schedule(self.storeTime(), index, .answer(event))
+    }
+
+    private mutating func fence(_ index: Int, by entries: [KillEntry]) {
+        let replica = self.replicas[index]
+        let epochs = replica.machine.log.fencing(by: entries)
+        replica.fenced = epochs
+        let (kills, _) = replica.machine.log.fenced(by: entries, epochs, draining: 0)
+        for kill in kills where replica.watched.insert(kill.epoch).inserted {
+            self.schedule(self.upTo(.seconds(1)), index, .look(kill.epoch))
+        }
+    }
+
+    private mutating func kill(_ index: Int) {
+        let replica = self.replicas[index]
+        let entry = KillEntry(.kill, .all, reason: "", at: self.moment.wall)
+        _ = replica.machine.log.order(PendingKill(entry: entry))
+        self.fence(index, by: [])
+        self.schedule(self.storeTime(), index, .raise(entry, at: replica.machine.log.epochs.last.next))
+    }
+
+    private mutating func raise(_ entry: KillEntry, at epoch: Epoch, _ index: Int) async {
+        let replica = self.replicas[index]
+        do throws(StoreError) {
+            if epoch > .start.next, try await replica.log.entry(Epoch(epoch.rawValue - 1)) == nil {
+                throw StoreError(.unreachable, "it was lost, or the read is stale")
+            }
+            guard try await replica.log.place(entry, at: epoch) != .taken else {
+                return self.schedule(self.storeTime(), index, .raise(entry, at: epoch.next))
+            }
+            if entry.kind == .kill { self.ordered.append(entry.id) }
+        } catch {
+            if entry.kind == .kill {
+                // As it is told to be pending; it ends with its process.
+                if self.mutation == .ordersAreDropped { replica.machine.log.withdraw(entry.id) }
+                replica.machine.log.note(order: entry.id) { $0.cause = error.code }
+            }
+        }
+    }
+
+    private mutating func wait(for epoch: Epoch, _ action: KillMachine.WaitAction, _ index: Int) async {
+        let replica = self.replicas[index]
+        var next: KillMachine.WaitAction?
+        do throws(StoreError) {
+            switch action {
+            case .list:
+                let listing = try await replica.vault.list()
+                next = replica.machine.didList(listing, for: epoch, at: self.instant)
+            case .read(let ids):
+                for id in ids {
+                    replica.machine.saw(try await replica.vault.read(id), id, for: epoch, at: self.instant)
+                }
+                next = replica.machine.wait(for: epoch)
+            case .expel(let silent):
+                for entry in silent {
+                    switch await replica.vault.expel(entry) {
+                    case .stands: replica.machine.expelled(entry.id, for: epoch)
+                    case .conflict(let found): replica.machine.saw(found, entry.id, for: epoch, at: self.instant)
+                    case .failed: break
+                    }
+                }
+                next = replica.machine.wait(for: epoch)
+                if case .expel = next { next = nil }
+            case .check(let id):
+                if try await replica.log.entry(epoch)?.id == id {
+                    replica.machine.log.note(kill: epoch) { $0.isEnded = true }
+                    self.complete[id] = epoch
+                    return
+                }
+            case .lookForEnd, .nothing: break
+            }
+        } catch {
+            next = nil
+        }
+        if let next, next != .lookForEnd, next != .nothing {
+            self.schedule(self.storeTime(), index, .wait(epoch, next))
+        } else {
+            self.schedule(.milliseconds(250), index, .look(epoch))
+        }
+    }
+
+    private static func result<Value: Sendable>(
+        _ body: () async throws(StoreError) -> Value
+    ) async -> Result<Value, StoreError> {
+        do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    // MARK: - Chance and time
+
+    private func newReplica(_ index: Int) -> Replica {
+        let store = self.shared.connect()
+        let (chance, weather, mutation) = (self.chance, self.weather, self.mutation)
+        store.fail { call in
+            guard chance.isFoul else { return .none }
+            if chance.happens(weather.isStale), call.operation == .read || call.operation == .records {
+                let commits = 1 + chance.number(below: 12)
+                return mutation == .forgetfulStore ? .forgetful(commits: commits) : .stale(commits: commits)
+            }
+            guard chance.happens(weather.storeFails) else { return .none }
+            return [.away, .unanswered, .late(calls: chance.number(below: 30)), .full][chance.number(below: 4)]
+        }
+        return Replica(index, self.records, store, self.mutation)
+    }
+
+    private mutating func begin(_ index: Int) {
+        self.schedule(self.upTo(.seconds(2)), index, .poll)
+        for _ in 0..<2 { self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .kill) }
+        self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .revive)
+    }
+
+    private var instant: BootInstant { self.moment.boot }
+
+    private var moment: Moment {
+        Moment(
+            boot: BootInstant(nanoseconds: 0).advanced(by: self.now),
+            wall: WallTime(millisecondsSince1970: 0).advanced(by: self.now)
+        )
+    }
+
+    private mutating func happens(_ probability: Double) -> Bool {
+        self.chance.isFoul = self.isFoul
+        return self.isFoul && self.chance.happens(probability)
+    }
+
+    private func upTo(_ longest: Duration) -> Duration { longest * self.chance.fraction }
+
+    /// Mostly quick, now and then as slow as a store may be.
+    private func storeTime() -> Duration {
+        self.upTo(self.isFoul && self.chance.happens(self.weather.storeFails) ? .seconds(2) : .milliseconds(20))
+    }
+
+    private mutating func schedule(_ delay: Duration, _ index: Int, _ step: Step) {
+        self.scheduled += 1
+        self.events.append((self.now + delay, self.scheduled, index, self.replicas[index].boot, step))
+    }
+
+    private mutating func takeNext() -> (at: Duration, number: Int, replica: Int, life: BootID, step: Step)? {
+        let next = self.events.indices.min {
+            (self.events[$0].at, self.events[$0].number) < (self.events[$1].at, self.events[$1].number)
+        }
+        return next.map { self.events.remove(at: $0) }
+    }
+}
