@@ -7,7 +7,7 @@ import Testing
 @Suite struct KillSimulationTests {
     typealias Weather = KillSimulation.Weather
 
-    static let schedules = Schedules.count(or: 60)
+    static let schedules = Schedules.seeds(or: 60).count
 
     @Test(arguments: [
         ("slow and failing", Weather(storeFails: 0.1)),
@@ -20,7 +20,7 @@ import Testing
         _ weather: Weather
     ) async {
         var (complete, leases) = (0, 0)
-        for seed in 0..<UInt64(Self.schedules) {
+        for seed in Schedules.seeds(or: 60) {
             var simulation = KillSimulation(seed: seed, weather: weather)
             await simulation.run(for: .seconds(60))
             #expect(simulation.violations == [], "\(name), seed \(seed)")
@@ -29,5 +29,39 @@ import Testing
         }
         #expect(complete > Self.schedules)
         #expect(leases > 10 * Self.schedules)
+    }
+
+    @Test func `I2_given a store that loses a suffix, who has a lease goes by a log that stands`() async {
+        var restored = 0
+        for seed in Schedules.seeds(or: 60) {
+            var simulation = KillSimulation(seed: seed, weather: Weather(isStale: 0.1, losesSuffix: 0.004))
+            await simulation.run(for: .seconds(60))
+            #expect(simulation.violations == [], "seed \(seed)")
+            restored += simulation.restored
+        }
+        #expect(restored > 0)
+    }
+
+    /// Each fault of a store breaks something where the rule against it is left out.
+    @Test(arguments: [
+        (KillSimulation.Mutation.leaseByReading, Weather(isStale: 0.3, stops: 0.01)),
+        (.forgetfulStore, Weather(isStale: 0.5, dies: 0.02)),
+        (.leaseFromTheEnd, Weather(storeFails: 0.2, stops: 0.03)),
+        (.ordersAreDropped, Weather(storeFails: 0.2)),
+        (.nothingIsRestored, Weather(losesSuffix: 0.004)),
+    ])
+    func `without a rule there is a schedule that breaks what it is for`(
+        _ mutation: KillSimulation.Mutation,
+        _ weather: Weather
+    ) async {
+        var seed: UInt64 = 0
+        var violations: [String] = []
+        while violations.isEmpty, seed < 2_000 {
+            var simulation = KillSimulation(seed: seed, weather: weather, without: mutation)
+            await simulation.run(for: .seconds(60))
+            violations = simulation.violations
+            seed += 1
+        }
+        #expect(!violations.isEmpty, "\(mutation)")
     }
 }

@@ -69,6 +69,24 @@ import TokenStorage
         #expect(watch.replicas.map(\.state) == [.leaseExpired])
     }
 
+    @Test func `given another waiter that expels a silent replica, it is complete at once, else by its silence`() {
+        var expelled = self.entry(version: 2)
+        var record = expelled.record
+        record.isExpelled = true
+        expelled = ReplicaVault.Entry(id: self.id, record: record, version: Version(2))
+
+        var watch = self.watch([self.entry()], on: .network)
+        for second in 1...12 { watch.saw(self.entry(), of: self.id, at: self.at(Double(second))) }
+        watch.saw(expelled, of: self.id, at: self.at(13))
+        #expect(watch.isComplete)
+
+        var other = self.watch([self.entry()], on: .network)
+        for second in 1...12 { other.saw(expelled, of: self.id, at: self.at(Double(second))) }
+        #expect(!other.isComplete)
+        other.saw(expelled, of: self.id, at: self.at(13))
+        #expect(other.isComplete)
+    }
+
     @Test func `given a replica that has gone, it is complete`() {
         var watch = self.watch([self.entry()])
         watch.saw(nil, of: self.id, at: self.at(1))

@@ -97,12 +97,17 @@ package struct KillWatch: Equatable, Sendable {
         let age = self.replicas[index].version.saw(entry.version, at: now)
         self.replicas[index].name = entry.record.name
         let silence = entry.record.silence(on: self.reach)
+        // Another waiter may have expelled it, at the version that was silent here too.
+        let isExpelledByOther =
+            self.replicas[index].isSilent && entry.record.isExpelled
+            && entry.version == self.replicas[index].entry?.version.next
         self.replicas[index].silence = silence
         self.replicas[index].entry = entry
         self.replicas[index].isSilent = age >= silence
         if entry.record.acknowledged >= self.epoch {
             self.replicas[index].state = .acknowledged
-        } else if age >= silence, self.reach != .network {
+        } else if age >= silence && (self.reach != .network || entry.record.isExpelled) || isExpelledByOther {
+            // One that was expelled never writes its record again.
             self.replicas[index].state = .leaseExpired
         }
     }

@@ -73,8 +73,12 @@ struct KillSimulation {
     private(set) var violations: [String] = []
     /// Kills that were said to be complete.
     private(set) var complete: [KillID: Epoch] = [:]
-    private(set) var ordered: [KillID] = []
+    /// Each kill that was ordered, and by which process.
+    private var ordered: [KillID: BootID] = [:]
+    private var placed: Set<KillID> = []
     private(set) var pollsThatGaveALease = 0
+    /// Entries that were lost and are back.
+    private(set) var restored = 0
 
     private static let lease = Duration.seconds(10)
 
@@ -145,14 +149,23 @@ struct KillSimulation {
     }
 
     private mutating func lookAtTheEnd() async {
-        guard self.violations.isEmpty, !self.hasLost else { return }
+        guard self.violations.isEmpty else { return }
         let log = (try? await KillLog(self.records).entries(behind: .start)) ?? []
-        for id in self.ordered {
-            let count = log.count { $0.id == id }
-            if count != 1 { self.violations.append("the kill \(id) stands \(count) times") }
+        for replica in self.replicas where self.instant < replica.leaseUntil {
+            // I2, of the log: what a replica goes by stands, or is back.
+            let known = replica.machine.log.entries.map(\.id)
+            if known != log.prefix(known.count).map(\.id) {
+                self.violations.append("\(known.count) entries are gone by, of which the store has \(log.count)")
+            }
         }
-        for id in self.ordered where self.complete[id] == nil {
-            self.violations.append("the kill \(id) never came to be complete")
+        guard !self.hasLost else { return }
+        let living = Set(self.replicas.map(\.boot))
+        for (id, boot) in self.ordered {
+            let count = log.count { $0.id == id }
+            // What the store has not taken ends with its process: there is no directory here that would outlive it.
+            let mustStand = self.placed.contains(id) || living.contains(boot)
+            if count > 1 || count == 0 && mustStand { self.violations.append("the kill \(id) stands \(count) times") }
+            if count == 1, self.complete[id] == nil { self.violations.append("the kill \(id) is never complete") }
         }
     }
 
@@ -183,7 +196,8 @@ struct KillSimulation {
         case .wait(let epoch, let action):
             await self.wait(for: epoch, action, index)
         case .kill:
-            self.kill(index)
+            // So late that there is fair weather left to complete it in.
+            if self.isFoul { self.kill(index) }
         case .revive:
             let entry = KillEntry(.revive, .all, reason: "", at: self.moment.wall)
             self.schedule(.zero, index, .raise(entry, at: replica.machine.log.epochs.last.next))
@@ -194,7 +208,7 @@ struct KillSimulation {
     private mutating func follow(_ index: Int, _ action: KillMachine.PollAction) {
         let replica = self.replicas[index]
         replica.leaseUntil = replica.machine.leaseUntil
-        _ = replica.machine.takeNotices()
+        for case .restored(let count) in replica.machine.takeNotices() { self.restored += count }
         switch action {
         case .end(let error):
             replica.isPolling = false
@@ -225,16 +239,14 @@ struct KillSimulation {
             let result = await Self.result { () async throws(StoreError) in
                 try await replica.log.entries(behind: last)
             }
-            event = { $0.didReadLog(result) }
+            let (known, isBlind) = (replica.machine.log.entries.suffix(1), self.mutation == .nothingIsRestored)
+            event = { $0.didReadLog(isBlind ? result.map { $0.isEmpty ? Array(known) : $0 } : result) }
         case .place(let entry, let epoch):
-            if self.mutation == .nothingIsRestored, epoch.rawValue <= replica.machine.log.entries.count {
-                event = { $0.didPlace(.success(.stood)) }
-            } else {
-                let result = await Self.result { () async throws(StoreError) in
-                    try await replica.log.place(entry, at: epoch)
-                }
-                event = { $0.didPlace(result) }
+            let result = await Self.result { () async throws(StoreError) in
+                try await replica.log.place(entry, at: epoch)
             }
+            if case .success(.written) = result { self.placed.insert(entry.id) }
+            event = { $0.didPlace(result) }
         case .fence, .end: return
         }
         self.schedule(self.storeTime(), index, .answer(event))
@@ -254,6 +266,7 @@ struct KillSimulation {
         let replica = self.replicas[index]
         let entry = KillEntry(.kill, .all, reason: "", at: self.moment.wall)
         _ = replica.machine.log.order(PendingKill(entry: entry))
+        self.ordered[entry.id] = replica.boot
         self.fence(index, by: [])
         self.schedule(self.storeTime(), index, .raise(entry, at: replica.machine.log.epochs.last.next))
     }
@@ -267,7 +280,7 @@ struct KillSimulation {
             guard try await replica.log.place(entry, at: epoch) != .taken else {
                 return self.schedule(self.storeTime(), index, .raise(entry, at: epoch.next))
             }
-            if entry.kind == .kill { self.ordered.append(entry.id) }
+            self.placed.insert(entry.id)
         } catch {
             if entry.kind == .kill {
                 // As it is told to be pending; it ends with its process.
@@ -314,7 +327,7 @@ struct KillSimulation {
         if let next, next != .lookForEnd, next != .nothing {
             self.schedule(self.storeTime(), index, .wait(epoch, next))
         } else {
-            self.schedule(.milliseconds(250), index, .look(epoch))
+            self.schedule(.seconds(1), index, .look(epoch))
         }
     }
 
