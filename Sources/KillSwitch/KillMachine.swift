@@ -10,7 +10,7 @@ package import TokenStorage
 ///                 │ there                                                      │
 ///                 ▼                                                            │
 ///               read the log ◀─────────────────────────────────────────────────┘
-///                 │ ▲ └──lacks what is known──▶ write that back, once
+///                 │ ▲ └──lacks what is known──▶ write that back, and read all of it
 ///                 │ └──orders that wait are appended──┘
 ///                 ▼
 ///               fence ──▶ say so in one's own record ──▶ lease, from when the poll began
@@ -38,7 +38,7 @@ package struct KillMachine: ~Copyable, Sendable {
         case joining
         case reading
         case comparing
-        case restoring(next: Int, behind: Int, written: Int)
+        case restoring(next: Int, written: Int)
         case raising([KillEntry], PendingKill)
         case fencing
         case acknowledging
@@ -68,7 +68,7 @@ package struct KillMachine: ~Copyable, Sendable {
     private var nextMembership: ReplicaID
     /// Entries that were read and that this process does not go by yet.
     private var ahead: [KillEntry] = []
-    private var hasRestored = false
+    private var restorations = 0
     private var raised: Set<KillID> = []
     private var sealsAnew = false
     private var rewrites = 0
@@ -103,7 +103,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.wall = now.wall
         self.nextMembership = .random()
         self.ahead = known
-        (self.hasRestored, self.sealsAnew, self.rewrites, self.raised) = (false, false, 0, [])
+        (self.restorations, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
         guard let replica = self.replica else { return self.join() }
         guard !self.hasHeartbeat else { return self.readLog() }
         self.poll = .lookingAtItself
@@ -171,9 +171,6 @@ package struct KillMachine: ~Copyable, Sendable {
             guard let last = self.log.entries.last else { return self.took(read) }
             guard let first = read.first else {
                 // Perhaps it is only a stale read: what stands there already is not written again.
-                guard !self.hasRestored else {
-                    return self.end(StoreError(.unreachable, "the kill log was read, and lacks what stands in it"))
-                }
                 self.poll = .comparing
                 return .readLog(behind: .start)
             }
@@ -181,8 +178,14 @@ package struct KillMachine: ~Copyable, Sendable {
             return self.took(Array(read.dropFirst()))
         case .comparing:
             for (one, other) in zip(read, self.log.entries) where one.id != other.id { return self.endForeign() }
-            self.hasRestored = true
-            return self.restore(from: read.count, behind: read.count, written: 0)
+            guard read.count < self.log.entries.count else {
+                return self.took(Array(read.dropFirst(self.log.entries.count)))
+            }
+            self.restorations += 1
+            guard self.restorations <= Self.mostRewrites else {
+                return self.end(StoreError(.unreachable, "the kill log was read, and lacks what stands in it"))
+            }
+            return self.restore(from: read.count, written: 0)
         default: return self.poison()
         }
     }
@@ -190,9 +193,9 @@ package struct KillMachine: ~Copyable, Sendable {
     /// An entry was to be put into the log.
     package mutating func didPlace(_ result: Result<KillLog.Placement, StoreError>) -> PollAction {
         switch (self.poll, result) {
-        case (.restoring(let next, let behind, let written), .success(let placement)):
+        case (.restoring(let next, let written), .success(let placement)):
             guard placement != .taken else { return self.endForeign() }
-            return self.restore(from: next + 1, behind: behind, written: written + (placement == .written ? 1 : 0))
+            return self.restore(from: next + 1, written: written + (placement == .written ? 1 : 0))
         case (.restoring, .failure(let error)): return self.end(error)
         case (.raising(let read, let order), .success(let placement)):
             if placement == .taken {
@@ -201,7 +204,8 @@ package struct KillMachine: ~Copyable, Sendable {
                 return self.rewrites <= Self.mostRewrites ? self.readLog() : self.fence(by: read)
             }
             self.raised.insert(order.entry.id)
-            return self.raise(behind: read + [order.entry])
+            // Had what is known been lost before that write, the entry would stand behind a gap that others may fill.
+            return self.readLog()
         case (.raising(let read, let order), .failure(let error)):
             // That the log could be read is worth a lease.
             self.log.note(order: order.entry.id) { $0.cause = error.code }
@@ -245,12 +249,14 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.raise(behind: self.ahead + read)
     }
 
-    private mutating func restore(from index: Int, behind: Int, written: Int) -> PollAction {
+    private mutating func restore(from index: Int, written: Int) -> PollAction {
         guard index < self.log.entries.count else {
             if written > 0 { self.notices.append(.restored(count: written)) }
-            return self.readLog()
+            // All of it again: more may have been lost meanwhile, and left a gap in front of what was written since.
+            self.poll = .comparing
+            return .readLog(behind: .start)
         }
-        self.poll = .restoring(next: index, behind: behind, written: written)
+        self.poll = .restoring(next: index, written: written)
         return .place(self.log.entries[index], at: Epoch(UInt64(index + 1)))
     }
 
