@@ -61,6 +61,10 @@ package struct KillMachine: ~Copyable, Sendable {
     private var notices: [Notice] = []
 
     private var poll = Poll.idle
+    /// Whether the poll is to bring a lease.
+    private var isRenewal = true
+    /// Where it is not: whether what is new is being read again, with what is known before it.
+    private var isChecked = false
     private var startedAt = BootInstant.distantPast
     private var wall = WallTime(millisecondsSince1970: 0)
     /// Under which this replica is listed, or about to be.
@@ -99,6 +103,7 @@ package struct KillMachine: ~Copyable, Sendable {
         _ now: Moment,
         known: [KillEntry] = []
     ) -> PollAction {
+        self.isRenewal = true
         self.startedAt = now.boot
         self.wall = now.wall
         self.nextMembership = .random()
@@ -108,6 +113,15 @@ package struct KillMachine: ~Copyable, Sendable {
         guard !self.hasHeartbeat else { return self.readLog() }
         self.poll = .lookingAtItself
         return .readReplica(replica.id)
+    }
+
+    /// Begins a poll that is to find out what is new in the log and no more: it brings no lease, and costs one call where
+    /// nothing is.
+    package mutating func beginRead() -> PollAction {
+        (self.isRenewal, self.isChecked) = (false, false)
+        (self.ahead, self.sealsAnew, self.rewrites, self.raised) = ([], false, 0, [])
+        self.poll = .reading
+        return .readLog(behind: self.log.epochs.last)
     }
 
     /// This replica's own record was read.
@@ -168,6 +182,11 @@ package struct KillMachine: ~Copyable, Sendable {
         }
         switch self.poll {
         case .reading:
+            guard self.isRenewal || self.isChecked else {
+                self.isChecked = true
+                // What is new may stand behind a gap that others have filled: so it is read with what is known before it.
+                return read.isEmpty || self.log.entries.isEmpty ? self.took(read) : self.readKnown()
+            }
             guard let last = self.log.entries.last else { return self.took(read) }
             guard let first = read.first else {
                 // Perhaps it is only a stale read: what stands there already is not written again.
@@ -238,6 +257,10 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     private mutating func readLog() -> PollAction {
+        self.isRenewal ? self.readKnown() : self.beginRead()
+    }
+
+    private mutating func readKnown() -> PollAction {
         self.poll = .reading
         // With the last entry that is known: where it stands, all before it do.
         let known = self.log.entries.count + self.ahead.count
@@ -266,7 +289,7 @@ package struct KillMachine: ~Copyable, Sendable {
         let order = self.log.orders.first { order in
             order.cause != nil && !ids.contains(order.entry.id) && !self.raised.contains(order.entry.id)
         }
-        guard let order else { return self.fence(by: read) }
+        guard let order, self.isRenewal else { return self.fence(by: read) }
         self.poll = .raising(read, order)
         return .place(order.entry, at: Epoch(UInt64(self.log.entries.count + read.count + 1)))
     }
@@ -278,8 +301,10 @@ package struct KillMachine: ~Copyable, Sendable {
 
     /// Says how far this process is fenced, where there is something to say.
     private mutating func acknowledge(above version: Version) -> PollAction {
-        guard let replica = self.replica else { return self.poison() }
-        guard self.hasHeartbeat || self.sealsAnew || replica.record.acknowledged < self.log.epochs.last else {
+        // Before it has joined it only reads.
+        guard let replica = self.replica else { return self.isRenewal ? self.poison() : self.end(nil) }
+        let isHeartbeat = self.hasHeartbeat && self.isRenewal
+        guard isHeartbeat || self.sealsAnew || replica.record.acknowledged < self.log.epochs.last else {
             return self.end(nil)
         }
         self.rewrites += 1
@@ -326,7 +351,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.poll = .idle
         self.ahead = []
         // Others may have waited for it until then and no longer.
-        if error == nil { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.lease / 100) }
+        if error == nil, self.isRenewal { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.lease / 100) }
         return .end(error)
     }
 

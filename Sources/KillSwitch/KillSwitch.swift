@@ -31,8 +31,9 @@ package final class KillSwitch: Sendable {
         /// It was said that the copy could not be written, and that the log is another.
         var hasMissedCopy = false
         var hasFoundForeignLog = false
-        /// Who waits for the next poll.
+        /// Who waits for the next poll, and whether it is to bring a lease.
         var asking: [PollWaiter] = []
+        var isRenewalDue = false
         var isStopped = false
         var hasLeft = false
     }
@@ -219,21 +220,26 @@ extension KillSwitch {
 // MARK: - Poll
 
 extension KillSwitch {
-    /// Reads the log to its end, fences this process against what is new there, and renews its lease.
+    /// Reads what is new in the log, and fences this process against it.
     ///
     /// - Returns: the kills there are, by a read that began after this call.
     package func read() async throws(StoreError) -> KillEpochs {
-        try await self.poll()
+        try await self.poll(renews: false)
         return self.epochs
     }
 
     /// Asks for a poll that begins from now on, and waits for it.
     ///
-    /// - Parameter deadline: until when, whatever the store is at; `nil` waits to its end.
-    func poll(until deadline: BootInstant? = nil) async throws(StoreError) {
+    /// - Parameters:
+    ///   - renews: it is to bring a lease; else it only tells what is new.
+    ///   - deadline: until when, whatever the store is at; `nil` waits to its end.
+    func poll(renews: Bool = true, until deadline: BootInstant? = nil) async throws(StoreError) {
         let waiter = PollWaiter()
         let isStopped = self.state.withLock { state in
-            if !state.isStopped { state.asking.append(waiter) }
+            if !state.isStopped {
+                state.asking.append(waiter)
+                if renews { state.isRenewalDue = true }
+            }
             return state.isStopped
         }
         guard !isStopped else { throw StoreError(.unreachable, "the process stops") }
@@ -251,26 +257,31 @@ extension KillSwitch {
     private func ringNowAndThen() async {
         while !Task.isCancelled {
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: min(self.lease / 3, .seconds(3))))
-            self.pollBell.ring()
+            self.ringForRenewal()
         }
     }
 
     private func followHints() async {
         for await change in self.records.store.changes() {
             guard !Task.isCancelled else { return }
-            if RecordKey.Prefix.kills.contains(change.key) { self.pollBell.ring() }
+            if RecordKey.Prefix.kills.contains(change.key) { self.ringForRenewal() }
         }
+    }
+
+    private func ringForRenewal() {
+        self.state.withLock { $0.isRenewalDue = true }
+        self.pollBell.ring()
     }
 
     /// One poll for all who have asked so far.
     private func answerPolls() async {
-        let asking = self.state.withLock { state in
-            defer { state.asking = [] }
-            return state.asking
+        let (asking, renews) = self.state.withLock { state in
+            defer { (state.asking, state.isRenewalDue) = ([], false) }
+            return (state.asking, state.isRenewalDue)
         }
         let result: Result<Void, StoreError>
         do throws(StoreError) {
-            try await self.performPoll()
+            try await self.performPoll(renews: renews)
             result = .success(())
         } catch {
             self.complain(of: error)
@@ -283,9 +294,12 @@ extension KillSwitch {
     /// Does what the machine asks for, to the end of one poll.
     ///
     /// - Parameter known: at the start, the log as far as it was read already.
-    private func performPoll(startingWith known: [KillEntry]? = nil) async throws(StoreError) {
+    private func performPoll(
+        renews: Bool = true,
+        startingWith known: [KillEntry]? = nil
+    ) async throws(StoreError) {
         let now = self.timepiece.now
-        var action = self.step { $0.beginPoll(now, known: known ?? []) }
+        var action = self.step { renews ? $0.beginPoll(now, known: known ?? []) : $0.beginRead() }
         while true {
             switch action {
             case .readReplica(let id):
@@ -311,8 +325,8 @@ extension KillSwitch {
                 throw error
             case .end(nil):
                 let hadLapsed = self.state.withLock { state in
-                    defer { state.hasComplained = false }
-                    return state.hasComplained
+                    defer { if renews { state.hasComplained = false } }
+                    return renews && state.hasComplained
                 }
                 if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
                 return

@@ -14,12 +14,12 @@ import TokenStorage
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await one.kills.start()
         let running = Task { await one.kills.run() }
-        _ = try await one.kills.read()
+        try await one.kills.renew()
 
         running.cancel()
         await running.value
 
-        await #expect(throws: StoreError.self) { try await one.kills.read() }
+        await #expect(throws: StoreError.self) { try await one.kills.renew() }
         #expect(!one.kills.holdsLease)
         #expect(one.fence.until == .distantPast)
         #expect(!one.kills.hasLeft)

@@ -34,7 +34,7 @@ import TokenStorage
         try await self.house.run([one, other]) {
             let before = try await one.kills.listReplicas().first { $0.record.name == "b" }?.id
             _ = try await one.kills.forget("b")
-            _ = try await other.kills.read()
+            try await other.kills.renew()
             let there = try await one.kills.listReplicas().filter { $0.record.name == "b" && !$0.record.isExpelled }
             #expect(there.count == 1)
             #expect(there.first?.id != before)

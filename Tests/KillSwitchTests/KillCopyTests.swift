@@ -37,7 +37,7 @@ import TokenStorage
             try await self.kill(one, .account(AccountID("bob")))
             self.house.store.erase(.kill(1))
             self.house.store.erase(.kill(2))
-            _ = try await one.kills.read()
+            try await one.kills.renew()
             let log = KillLog(self.house.records)
             #expect(try await log.entries(behind: .start).map(\.scope) == [self.alice, .account(AccountID("bob"))])
             #expect(one.fence.until > self.house.clock.now)
@@ -56,7 +56,7 @@ import TokenStorage
             let stored = try await self.house.records.read(.kill(1))
             let version = try #require(stored).version
             _ = try await self.house.records.write(other.encoded(), at: .kill(1), expecting: version)
-            await #expect(throws: StoreError(.outdated, "")) { try await one.kills.read() }
+            await #expect(throws: StoreError(.outdated, "")) { try await one.kills.renew() }
             #expect(one.kills.epochs.isKilled(self.alice))
             try await eventually("the lease to lapse") { !one.kills.holdsLease }
         }

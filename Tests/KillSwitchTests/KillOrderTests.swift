@@ -105,7 +105,7 @@ import TokenStorage
             let report = try await self.kill(one)
             #expect(report.wasKept)
             self.house.store.recover()
-            _ = try await one.kills.read()
+            try await one.kills.renew()
             var kept = one.kills.keptKills.makeAsyncIterator()
             // The audit log can't be written, and the process ends.
             #expect(await kept.next()?.isOwn == true)
@@ -173,7 +173,7 @@ import TokenStorage
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
         self.house.store.fail(.unanswered, [.write], at: .kill(1), times: 1)
-        self.house.store.afterWrite(at: .kill(1)) { _ = try? await one.kills.read() }
+        self.house.store.afterWrite(at: .kill(1)) { try? await one.kills.renew() }
         try await self.house.run([one]) {
             let report = try await self.kill(one)
             #expect(report.epoch == Epoch(1))
@@ -198,8 +198,8 @@ import TokenStorage
             #expect(other.fence.epochs.isKilled(self.alice))
             self.house.store.recover()
             try await self.house.run([other]) {
-                _ = try await other.kills.read()
-                _ = try await one.kills.read()
+                try await other.kills.renew()
+                try await one.kills.renew()
                 let entries = try await KillLog(self.house.records).entries(behind: .start)
                 #expect(entries.count == 1)
             }

@@ -44,7 +44,7 @@ import Testing
 
     /// Each fault of a store breaks something where the rule against it is left out.
     @Test(arguments: [
-        (KillSimulation.Mutation.leaseByReading, Weather(isStale: 0.3, stops: 0.01)),
+        (KillSimulation.Mutation.leaseByReading, Weather(isStale: 0.8)),
         (.forgetfulStore, Weather(isStale: 0.5, dies: 0.02)),
         (.leaseFromTheEnd, Weather(storeFails: 0.2, stops: 0.03)),
         (.ordersAreDropped, Weather(storeFails: 0.2)),

@@ -61,7 +61,7 @@ import TokenStorage
         try await self.run(one) {
             let place = try await self.place()
             // The command's first pass seals the gateway's record anew, and the gateway polls while the command waits.
-            self.house.store.afterWrite(at: place) { _ = try? await one.kills.read() }
+            self.house.store.afterWrite(at: place) { try? await one.kills.renew() }
 
             let outcome = try await self.rekey(retires: true)
 
@@ -69,7 +69,7 @@ import TokenStorage
             #expect(outcome.retired == [])
             #expect(outcome.unused == [])
             #expect(try self.keys.existing()?.ids == [outcome.key, self.old.id])
-            _ = try await one.kills.read()
+            try await one.kills.renew()
             #expect(try await self.stored(place).value.keyID == self.old.id)
             #expect(one.kills.holdsLease)
         }
@@ -86,7 +86,7 @@ import TokenStorage
             let outcome = try await self.rekey(retires: false)
             let sealed = try await self.stored(place)
 
-            for _ in 0..<3 { _ = try await one.kills.read() }
+            for _ in 0..<3 { try await one.kills.renew() }
 
             #expect(sealed.value.keyID == outcome.key)
             #expect(try await self.stored(place) == sealed)
@@ -102,7 +102,7 @@ import TokenStorage
             let outcome = try await self.rekey(retires: false)
             self.house.store.fail(.full, at: place)
 
-            _ = try await one.kills.read()
+            try await one.kills.renew()
 
             #expect(try await self.stored(place).value.keyID == outcome.key)
             #expect(one.kills.holdsLease)

@@ -72,7 +72,7 @@ import TokenStorage
             self.house.clock.advance(by: .seconds(1))
             let (sentAt, before) = (self.house.clock.now, one.fence.untils.count)
             self.house.store.fail(.stalled, [.read, .records])
-            let reading = Task { _ = try await one.kills.read() }
+            let reading = Task { try await one.kills.renew() }
             try await eventually("the log to be read") { self.house.store.isStalled }
             self.house.clock.advance(by: .seconds(100))
             self.house.store.recover()

@@ -1,6 +1,6 @@
 internal import Synchronization
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// How long this replica may go on, as people read it.
 package struct LeaseReading: Equatable, Sendable {
@@ -18,6 +18,9 @@ extension KillSwitch {
             until: end > now.boot ? now.wall.advanced(by: now.boot.duration(to: end)) : nil
         )
     }
+
+    /// Reads the log to its end, fences this process against what is new there, and renews its lease.
+    package func renew() async throws(StoreError) { try await self.poll() }
 
     /// Comes back at once while the lease holds; else tries to renew it, for up to a second.
     package func renewIfLapsed() async throws(PassError) {

@@ -47,8 +47,9 @@ extension RefreshEngine {
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
                 let binding = await self.learnIssuer(by: plan)
-                // Before, since whoever is admitted counts; and again, since that may have taken its time.
-                var (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan)
+                // By what is known before, since whoever is admitted counts; by a read of the log after.
+                var epochs = self.state.withLock { $0.epochs }
+                var refusal = Self.refusal(of: flight.sight?.entry?.record, of: plan, by: epochs)
                 if refusal == nil {
                     refusal = flight.sight?.issuerObstacle(of: account, bound: binding, plan.grant.mints)
                 }

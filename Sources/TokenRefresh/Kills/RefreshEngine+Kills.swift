@@ -42,12 +42,16 @@ extension RefreshEngine {
         } catch {
             return (.storeLost(plan.account, error), KillEpochs())
         }
+        return (Self.refusal(of: record, of: plan, by: epochs), epochs)
+    }
+
+    /// Why a record may not be used by these kills.
+    static func refusal(of record: AccountRecord?, of plan: AccountPlan, by epochs: KillEpochs) -> PassError? {
         switch epochs.verdict(on: record, of: plan.account, at: plan.provider) {
-        case .killed: return (.killed(plan.account), epochs)
+        case .killed: .killed(plan.account)
         case .dead where !plan.grant.mints:
-            let takings = epochs.takings(on: record, of: plan.account, at: plan.provider)
-            return (.emptied(plan.account, by: takings), epochs)
-        case .live, .dead: return (nil, epochs)
+            .emptied(plan.account, by: epochs.takings(on: record, of: plan.account, at: plan.provider))
+        case .live, .dead: nil
         }
     }
 

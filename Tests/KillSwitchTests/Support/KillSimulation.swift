@@ -33,6 +33,7 @@ struct KillSimulation {
 
     private enum Step {
         case poll
+        case read
         case perform(KillMachine.PollAction)
         case answer(@Sendable (inout KillMachine) -> KillMachine.PollAction)
         case fence([KillEntry])
@@ -53,6 +54,7 @@ struct KillSimulation {
         var fenced = KillEpochs()
         var leaseUntil = BootInstant.distantPast
         var isPolling = false
+        var renews = false
         var pollStartedAt = Duration.zero
         var watched: Set<Epoch> = []
 
@@ -177,9 +179,14 @@ struct KillSimulation {
         case .poll:
             self.schedule(.seconds(3), index, .poll)
             guard !replica.isPolling else { return }
-            (replica.isPolling, replica.pollStartedAt) = (true, self.now)
+            (replica.isPolling, replica.renews, replica.pollStartedAt) = (true, true, self.now)
             let moment = self.moment
             self.follow(index, replica.machine.beginPoll(moment))
+        case .read:
+            self.schedule(self.upTo(.seconds(8)), index, .read)
+            guard !replica.isPolling else { return }
+            (replica.isPolling, replica.renews) = (true, false)
+            self.follow(index, replica.machine.beginRead())
         case .perform(let action):
             await self.perform(action, index)
         case .answer(let event):
@@ -214,7 +221,7 @@ struct KillSimulation {
             replica.isPolling = false
             guard error == nil else { return }
             self.pollsThatGaveALease += 1
-            if self.mutation == .leaseFromTheEnd {
+            if self.mutation == .leaseFromTheEnd, replica.renews {
                 replica.leaseUntil = replica.leaseUntil.advanced(by: self.now - replica.pollStartedAt)
             }
         case .fence(let entries):
@@ -356,6 +363,7 @@ struct KillSimulation {
 
     private mutating func begin(_ index: Int) {
         self.schedule(self.upTo(.seconds(2)), index, .poll)
+        self.schedule(.seconds(2) + self.upTo(.seconds(2)), index, .read)
         for _ in 0..<2 { self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .kill) }
         self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .revive)
     }
