@@ -50,3 +50,14 @@ extension KillMachine {
         case nothing
     }
 }
+
+extension StoreError {
+    /// The log goes another way than the one this process went by.
+    static let foreignLog = StoreError(
+        .outdated,
+        "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
+            + "since; no token is used here until a restart with --accept-older-store"
+    )
+    static let logLosing = StoreError(.unreachable, "the kill log lacks again and again what was written back to it")
+    static let recordContended = StoreError(.unreachable, "this replica's record was written by others each time")
+}

@@ -57,7 +57,6 @@ package struct KillMachine: ~Copyable, Sendable {
     package private(set) var leaseUntil = BootInstant.distantPast
     /// As this replica is listed.
     package private(set) var replica: ReplicaVault.Entry?
-    /// Since the last ``takeNotices()``.
     private var notices: [Notice] = []
 
     private var poll = Poll.idle
@@ -99,10 +98,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// Begins a poll. There is one at a time.
     ///
     /// - Parameter known: at the start, the log as far as it was read already.
-    package mutating func beginPoll(
-        _ now: Moment,
-        known: [KillEntry] = []
-    ) -> PollAction {
+    package mutating func beginPoll(_ now: Moment, known: [KillEntry] = []) -> PollAction {
         self.isRenewal = true
         self.startedAt = now.boot
         self.wall = now.wall
@@ -201,9 +197,7 @@ package struct KillMachine: ~Copyable, Sendable {
                 return self.took(Array(read.dropFirst(self.log.entries.count)))
             }
             self.restorations += 1
-            guard self.restorations <= Self.mostRewrites else {
-                return self.end(StoreError(.unreachable, "the kill log was read, and lacks what stands in it"))
-            }
+            guard self.restorations <= Self.mostRewrites else { return self.end(.logLosing) }
             return self.restore(from: read.count, written: 0)
         default: return self.poison()
         }
@@ -252,7 +246,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.rewrites += 1
         (self.membership, self.nextMembership) = (self.nextMembership, .random())
         self.notices.append(.removedFromList)
-        guard self.rewrites <= Self.mostRewrites else { return self.endRewriting() }
+        guard self.rewrites <= Self.mostRewrites else { return self.end(.recordContended) }
         return self.join()
     }
 
@@ -308,7 +302,7 @@ package struct KillMachine: ~Copyable, Sendable {
             return self.end(nil)
         }
         self.rewrites += 1
-        guard self.rewrites <= Self.mostRewrites else { return self.endRewriting() }
+        guard self.rewrites <= Self.mostRewrites else { return self.end(.recordContended) }
         self.poll = .acknowledging
         return .writeReplica(
             self.record,
@@ -332,20 +326,11 @@ package struct KillMachine: ~Copyable, Sendable {
         entry.record.boot == self.boot && !entry.record.isExpelled
     }
 
-    private mutating func endRewriting() -> PollAction {
-        self.end(StoreError(.unreachable, "this replica's record was written by others each time"))
-    }
-
     private mutating func endForeign() -> PollAction {
         self.leaseUntil = .distantPast
         self.notices.append(.foreignLog)
-        return self.end(StoreError(.outdated, Self.foreignLog))
+        return self.end(.foreignLog)
     }
-
-    /// What is said of a log that goes another way.
-    package static let foreignLog =
-        "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
-        + "since; no token is used here until a restart with --accept-older-store"
 
     private mutating func end(_ error: StoreError?) -> PollAction {
         self.poll = .idle

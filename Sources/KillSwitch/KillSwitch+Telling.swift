@@ -22,7 +22,7 @@ extension KillSwitch {
             }
             guard isNew else { return }
             self.logger.critical(
-                "\(KillMachine.foreignLog)",
+                "\(StoreError.foreignLog.message)",
                 metadata: ["error.code": "\(StoreError.Code.outdated.rawValue)"]
             )
         case .unacknowledged(let code):

@@ -15,13 +15,17 @@ extension Revoker {
         // First those that have not been written down: each is before it leaves its account, and counts once.
         var left: Set<RecordKey> = []
         let now = self.timepiece.now.wall
-        try await self.accounts(in: scope).readEach { account throws(StoreError) in
-            try await self.recordIfOpens(of: account)
-        } found: { account, record in
-            guard let record, epochs.killer(of: record, account) == epoch else { return }
+        func count(_ account: AccountID, _ record: AccountRecord) {
+            guard epochs.killer(of: record, account) == epoch else { return }
             if record.claim != nil { tokens.inFlight += 1 }
             let revocations = RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now)
             left.formUnion(revocations.compactMap(self.revocations.key))
+        }
+        switch scope {
+        case .account(let account):
+            if let record = try await self.recordIfOpens(of: account) { count(account, record) }
+        case .all, .provider:
+            try await self.accounts.forEach { count($0, $1.record) }
         }
         let written = try await self.revocations.all(of: epoch)
         tokens.waiting = left.subtracting(written.keys).count
@@ -51,13 +55,6 @@ extension Revoker {
         } catch {
             guard error.code == .unreadable else { throw error }
             return nil
-        }
-    }
-
-    private func accounts(in scope: KillScope) async throws(StoreError) -> [AccountID] {
-        switch scope {
-        case .account(let account): [account]
-        case .all, .provider: try await self.accounts.accounts()
         }
     }
 

@@ -43,7 +43,11 @@ package struct Revoker: Sendable {
 
     /// Moves what is dead by `epochs` out of the accounts' records.
     func sweep(_ epochs: KillEpochs) async throws(StoreError) {
-        for account in try await self.accounts.accounts() {
+        var dead: [AccountID] = []
+        try await self.accounts.forEach { account, entry in
+            if epochs.killer(of: entry.record, account) != nil { dead.append(account) }
+        }
+        for account in dead {
             // What is left is swept at the next start: thousands of accounts must not hold up the end of the process.
             guard !Task.isCancelled else { return }
             try await self.sweep(account, epochs)

@@ -50,8 +50,11 @@ package struct AccountDesk<Waiter> {
         didSet {
             if self.flight != nil, self.retry == .due { self.retry = .underWay }
             self.awaitsAnswerSince = nil
+            if oldValue == nil, self.flight != nil { self.flightWrites = [] }
         }
     }
+    /// The versions that the last flight has written, or tried to: where another's write came before, it has read that.
+    package var flightWrites: Set<Version> = []
     /// Since when the flight waits for the provider's answer alone.
     package var awaitsAnswerSince: BootInstant?
     /// Of a client that the provider has refused, after a reload.

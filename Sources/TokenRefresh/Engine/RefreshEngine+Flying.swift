@@ -67,6 +67,8 @@ extension RefreshEngine {
                     await self.takeAwayIfPossible(old, of: account)
                 }
                 let sentAt = self.timepiece.now.boot
+                // Before, since the store's hint of it may come before its answer.
+                self.state.withLock { _ = $0.desks[account]?.flightWrites.insert(expecting?.next ?? .first) }
                 let result = await self.write(record, for: account, expecting: expecting)
                 self.log(result, of: account, complaint: &complaint)
                 if case .success = result {

@@ -49,9 +49,12 @@ extension RefreshEngine {
         }
     }
 
-    /// Whether what is known of the account's record is just this write. Most hints are of this process's own.
+    /// Whether what is known of the account's record is just this write, or the last flight's own. Most hints are of these.
     private func knows(_ version: Version, of account: AccountID) -> Bool {
-        self.state.withLock { $0.desks[account]?.sight?.entry?.version == version }
+        self.state.withLock { state in
+            guard let desk = state.desks[account] else { return false }
+            return desk.sight?.entry?.version == version || desk.flightWrites.contains(version)
+        }
     }
 
     private func rereadNowAndThen() async {

@@ -77,6 +77,18 @@ package struct AccountVault: Sendable {
         return accounts
     }
 
+    /// Calls `body` with each record that opens, in the order of the accounts' names' bytes, a page at a time.
+    package func forEach(_ body: (AccountID, Entry) -> Void) async throws(StoreError) {
+        try await self.records.store.forEachRecord(under: .accounts) { (record) async throws(StoreError) in
+            guard let account = AccountID(key: record.key) else { return }
+            do throws(StoreError) {
+                body(account, try self.open(record.stored, of: account))
+            } catch {
+                guard error.code == .unreadable else { throw error }
+            }
+        }
+    }
+
     /// Which write the record of each account is: a page of them in the order of their names' bytes, behind `after`. An
     /// empty one is the end.
     package func versions(

@@ -79,11 +79,9 @@ struct KillSimulation {
     private var ordered: [KillID: BootID] = [:]
     private var placed: Set<KillID> = []
     private(set) var pollsThatGaveALease = 0
-    /// Entries that were lost and are back.
     private(set) var restored = 0
 
     private static let lease = Duration.seconds(10)
-
     private let weather: Weather
     private let mutation: Mutation?
     private let chance: Chance
@@ -94,8 +92,7 @@ struct KillSimulation {
     private var replicas: [Replica] = []
     private var events: [(at: Duration, number: Int, replica: Int, life: BootID, step: Step)] = []
     private var scheduled = 0
-    /// A suffix was lost: kills may be gone for a while.
-    private(set) var hasLost = false
+    private var hasLost = false
 
     init(seed: UInt64, replicas: Int = 3, weather: Weather, without mutation: Mutation? = nil) {
         self.weather = weather

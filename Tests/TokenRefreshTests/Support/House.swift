@@ -10,9 +10,12 @@ import TokenStorage
 struct House: Sendable {
     let clock = ManualClock()
     let store: FaultyTokenStore
+    let records: SealedRecords
     let vault: AccountVault
     let log = HeardLog()
     let kills = ScriptedKills()
+    /// In place of these.
+    var reader: (any KillReader)?
     /// What its replicas know of boots that have ended, and where they keep what the store does not take.
     var witness: (any BootWitness)?
     var journal: (any SuccessJournal)?
@@ -23,11 +26,8 @@ struct House: Sendable {
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
-        self.vault = AccountVault(
-            store: store,
-            keyRing: KeyRing(current: .random()),
-            storeID: StoreID.random()
-        )
+        self.records = SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
+        self.vault = AccountVault(self.records)
     }
 
     /// Puts a record there as another process does.
@@ -72,7 +72,7 @@ struct House: Sendable {
         let engine = RefreshEngine(
             plans: plans,
             vault: self.vault,
-            kills: self.kills,
+            kills: self.reader ?? self.kills,
             boot: .random(),
             witness: self.witness,
             journal: self.journal,

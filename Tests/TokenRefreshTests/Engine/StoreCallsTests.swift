@@ -1,0 +1,88 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// How often the store is asked, with a kill switch beside the engine as a gateway has it.
+@Suite struct StoreCallsTests {
+    private let provider = ScriptedTokenEndpoint()
+
+    /// Runs a gateway's engine and kill switch over one store, which has had a kill.
+    private func run(
+        _ accounts: [AccountID],
+        _ record: AccountRecord,
+        _ body: @escaping @Sendable (House, Replica) async throws -> Void
+    ) async throws {
+        var house = House()
+        let clock = house.clock
+        let kills = KillSwitch(
+            house.records,
+            boot: .random(),
+            name: "a",
+            lease: .seconds(10),
+            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            logger: house.log.logger,
+            fence: NoFence(),
+            endpoint: { _ in nil }
+        )
+        let kill = KillEntry(.kill, .account(AccountID("zoe")), at: clock.wall)
+        _ = try await KillLog(house.records).append(kill, behind: .start)
+        for account in accounts { try await house.put(record, for: account) }
+        house.reader = kills
+        try await kills.start()
+        let running = Task { await kills.run() }
+        let (provider, ready) = (self.provider, house)
+        try await ready.withReplica(provider, accounts: accounts) { replica in
+            try await eventually("the first sweep, and the first looks") {
+                let calls = ready.store.calls
+                // One read of each was the test's own.
+                return calls.contains { $0.place == "revocations/" }
+                    && calls.count { $0.operation == .read && $0.place.hasPrefix("accounts/") } >= 2 * accounts.count
+            }
+            try await body(ready, replica)
+        }
+        kills.stop()
+        await running.value
+    }
+
+    @Test func `a refresh costs five calls`() async throws {
+        try await self.run([alice], AccountRecord.expired(grant: GrantID("g"), generation: 1)) { house, replica in
+            let before = house.store.calls.count
+            let answer = await replica.ask().value
+            #expect(answer.generation == Generation(2))
+            try await replica.hasLanded()
+            // The account's record; the log; the claim; the tokens; the log again, for a kill meanwhile.
+            // A sweep of the start may still be under way.
+            let calls = house.store.calls.dropFirst(before).filter { $0.place != "revocations/" }
+                .map { "\($0.operation.rawValue) \($0.place)" }
+            #expect(calls.count <= 5, "\(calls)")
+            let way = ["read accounts/alice", "records kills/", "write accounts/alice", "write accounts/alice"]
+            #expect(calls.prefix(4) == way[...])
+        }
+    }
+
+    @Test(arguments: [1, 1_200])
+    func `an idle replica costs two calls a second at most, however many accounts it has`(count: Int) async throws {
+        let accounts = (0..<count).map { AccountID("account-\($0)") }
+        try await self.run(accounts, AccountRecord.valid(grant: GrantID("g"), generation: 1)) { house, replica in
+            for account in accounts { #expect(await replica.ask(account).value.generation == Generation(1)) }
+            let (start, before) = (house.clock.now, house.store.calls.count)
+            let end = start.advanced(by: .seconds(50))
+            try await house.clock.advance(bySleepersWithin: .seconds(20), until: "fifty seconds to pass") {
+                house.clock.now >= end
+            }
+            let seconds = Double(start.duration(to: house.clock.now).components.seconds)
+            let calls = house.store.calls.count - before
+            #expect(Double(calls) / seconds <= 2, "\(calls) calls in \(seconds) s")
+            #expect(calls > 20)
+        }
+    }
+}
+
+private struct NoFence: KillFence {
+    func fence(_ epochs: KillEpochs) async -> Int { 0 }
+    func replaced(_ account: AccountID) async {}
+    func inject(until instant: BootInstant) {}
+}
