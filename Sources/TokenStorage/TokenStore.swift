@@ -13,6 +13,8 @@ package import TokenModel
 /// - Where ``StoreGuarantees/reach`` is `.network` a *read* may be stale (an isolated old primary goes on answering); a
 ///   write that is acknowledged is not. What a failover loses is what ``StoreGuarantees/failover`` says: nothing, or a
 ///   suffix of one order over all keys that agrees with real time, never a hole.
+/// - What a store object reads is never older than its own last acknowledged write, also where it has connected anew in
+///   between: joining the replicas and raising a kill rest on that.
 /// - Errors of a failover are ``StoreError/Code/unreachable``, and such a write may land later;
 ///   ``StoreError/Code/unwritable`` is for what does not pass by itself.
 /// - Versions of a key only grow. ``remove(_:expecting:)`` is therefore only for keys that contain a random id.

@@ -87,8 +87,14 @@ package final class AuditLog: Sendable {
     private func head() async throws(StoreError) -> Head {
         if let known = self.known.withLock({ $0 }) { return known }
         let last = try await self.lastNumber()
-        let item = last == 0 ? nil : try await self.item(last)
-        let head = Head(number: last, hash: item?.hash ?? .none)
+        var head = Head(number: 0, hash: .none)
+        if last > 0 {
+            // A record is never removed: one read of the two was stale, and what is chained to nothing would break the chain.
+            guard let item = try await self.item(last) else {
+                throw StoreError(.unreachable, "the store shows the end of the audit log, and then does not")
+            }
+            head = Head(number: last, hash: item.hash)
+        }
         self.keep(head)
         return head
     }
