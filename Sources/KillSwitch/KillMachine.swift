@@ -62,8 +62,6 @@ package struct KillMachine: ~Copyable, Sendable {
     private var poll = Poll.idle
     /// Whether the poll is to bring a lease.
     private var isRenewal = true
-    /// Where it is not: whether what is new is being read again, with what is known before it.
-    private var isChecked = false
     private var startedAt = BootInstant.distantPast
     private var wall = WallTime(millisecondsSince1970: 0)
     /// Under which this replica is listed, or about to be.
@@ -111,13 +109,12 @@ package struct KillMachine: ~Copyable, Sendable {
         return .readReplica(replica.id)
     }
 
-    /// Begins a poll that is to find out what is new in the log and no more: it brings no lease, and costs one call where
-    /// nothing is.
+    /// Begins a poll that is to find out what is new in the log and no more: it brings no lease. What is known is looked for
+    /// all the same: by a log that goes another way nothing may be stamped.
     package mutating func beginRead() -> PollAction {
-        (self.isRenewal, self.isChecked) = (false, false)
-        (self.ahead, self.sealsAnew, self.rewrites, self.raised) = ([], false, 0, [])
-        self.poll = .reading
-        return .readLog(behind: self.log.epochs.last)
+        self.isRenewal = false
+        (self.ahead, self.restorations, self.sealsAnew, self.rewrites, self.raised) = ([], 0, false, 0, [])
+        return self.readLog()
     }
 
     /// This replica's own record was read.
@@ -163,7 +160,8 @@ package struct KillMachine: ~Copyable, Sendable {
         case (.acknowledging, .conflict): return self.joinAnew()
         case (.acknowledging, .failed(let error)):
             guard !self.hasHeartbeat else { return self.end(error) }
-            self.notices.append(.unacknowledged(error.code))
+            let isBehind = self.replica.map { $0.record.acknowledged < self.log.epochs.last } ?? true
+            if isBehind { self.notices.append(.unacknowledged(error.code)) }
             return self.end(nil)
         default: return self.poison()
         }
@@ -178,11 +176,6 @@ package struct KillMachine: ~Copyable, Sendable {
         }
         switch self.poll {
         case .reading:
-            guard self.isRenewal || self.isChecked else {
-                self.isChecked = true
-                // What is new may stand behind a gap that others have filled: so it is read with what is known before it.
-                return read.isEmpty || self.log.entries.isEmpty ? self.took(read) : self.readKnown()
-            }
             guard let last = self.log.entries.last else { return self.took(read) }
             guard let first = read.first else {
                 // Perhaps it is only a stale read: what stands there already is not written again.
@@ -251,10 +244,6 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     private mutating func readLog() -> PollAction {
-        self.isRenewal ? self.readKnown() : self.beginRead()
-    }
-
-    private mutating func readKnown() -> PollAction {
         self.poll = .reading
         // With the last entry that is known: where it stands, all before it do.
         let known = self.log.entries.count + self.ahead.count

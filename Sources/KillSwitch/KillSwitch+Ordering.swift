@@ -51,6 +51,8 @@ extension KillSwitch {
             guard let copy = self.copy else { throw StoreError(.unwritable, "there is no copy in state_dir") }
             try await copy.keep(order: entry.encoded(), id: entry.id.rawValue)
             self.note(order: entry.id) { $0.isInCopy = true }
+            // It may have come to stand, and been recorded, before it was kept.
+            if self.state.withLock({ $0.recorded.contains(entry.id) }) { await copy.drop(order: entry.id.rawValue) }
         } catch {
             self.logger.error(
                 "a kill that the store has not taken could not be kept in state_dir: it ends with this process",
@@ -119,7 +121,10 @@ extension KillSwitch {
 
     /// A kill of ``keptKills`` is in the audit log. Until then each start tells of it: its record is known by the kill's id,
     /// so that one written twice is seen as one.
-    package func recorded(_ kill: KeptKill) async { await self.copy?.drop(order: kill.id.rawValue) }
+    package func recorded(_ kill: KeptKill) async {
+        self.state.withLock { _ = $0.recorded.insert(kill.id) }
+        await self.copy?.drop(order: kill.id.rawValue)
+    }
 
     /// What can be said of a kill that the store has not taken.
     func report(on order: PendingKill) -> KillReport {

@@ -24,6 +24,8 @@ package final class KillSwitch: Sendable {
         var askers: [KillID: Asker] = [:]
         /// Kept kills that stand, and were told of or are about to be.
         var told: Set<KillID> = []
+        /// Those of them that are in the audit log.
+        var recorded: Set<KillID> = []
         /// Replicas whose expulsion this process sees through.
         var expelled: Set<ReplicaID> = []
         /// It was said that the lease has lapsed.

@@ -21,6 +21,9 @@ package struct StoreGuarantees: Equatable, Sendable {
     /// How many bytes of values a page of records holds at most, but for its first.
     package static let largestPage = 1 << 20
 
+    /// So many records fit into a page however long each is: where fewer come than were asked for, there are no more.
+    package static let uncutPage = Self.largestPage / SealedBytes.maximumCount
+
     package let reach: Reach
     package let failover: Failover
 

@@ -20,6 +20,25 @@ package struct KeyedRecord: Equatable, Sendable {
         self.key = key
         self.stored = stored
     }
+
+    /// A page as ``TokenStore/records(under:after:limit:)`` is to give it, for stores that have all keys in memory.
+    package static func page(
+        of keys: some Sequence<RecordKey>,
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int,
+        record: (RecordKey) -> StoredRecord?
+    ) -> [KeyedRecord] {
+        let behind = keys.filter { key in prefix.contains(key) && after.map { $0 < key } ?? true }
+        var (page, bytes): ([KeyedRecord], Int) = ([], 0)
+        for key in behind.sorted() where page.count < limit {
+            guard let stored = record(key) else { continue }
+            bytes += stored.value.bytes.count
+            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
+            page.append(KeyedRecord(key: key, stored: stored))
+        }
+        return page
+    }
 }
 
 /// A hint that the record at a key was changed.

@@ -43,8 +43,8 @@ package protocol TokenStore: Sendable {
 
     /// Up to `limit` records under `prefix` in ascending order of their keys' UTF-8 bytes, beginning behind `after`.
     ///
-    /// A page is bounded in bytes too (``StoreGuarantees/largestPage``), so only an empty one is the end. Pages are no
-    /// snapshot: a key that is there throughout appears once, one that comes or goes meanwhile may or may not.
+    /// A page is bounded in bytes too (``StoreGuarantees/largestPage``), so only an empty one is the end, or a short one
+    /// where no more than ``StoreGuarantees/uncutPage`` were asked for. Pages are no snapshot: a key that is there throughout appears once, one that comes or goes meanwhile may or may not.
     func records(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,

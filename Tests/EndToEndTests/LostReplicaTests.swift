@@ -44,7 +44,7 @@ import Testing
 
         // These stand in its queue when it goes on.
         let late = (0..<4).map { _ in Task { try await stopped.curl("echo") } }
-        try await Task.sleep(for: .milliseconds(300))
+        try await eventually("the requests to be with its kernel") { try Self.unread(at: stopped) == late.count }
         stopped.program.signal(SIGCONT)
         for one in late {
             let answer = try await one.value
@@ -107,6 +107,17 @@ import Testing
         lost.program.signal(SIGCONT)
         try await eventually("it to join anew") {
             try await asked.martlet("replicas", "list").output.contains("lost")
+        }
+    }
+
+    /// How many connections of a gateway have bytes that it has not read (`/proc/net/tcp`, proc(5)).
+    private static func unread(at gateway: Gateway) throws -> Int {
+        let table = try String(contentsOf: URL(filePath: "/proc/net/tcp"), encoding: .utf8)
+        let port = ":" + String(format: "%04X", try #require(URL(string: gateway.callers)?.port))
+        return table.split(separator: "\n").count { line in
+            let fields = line.split(separator: " ")
+            guard fields.count > 4, fields[1].hasSuffix(port) else { return false }
+            return fields[3] == "01" && !fields[4].hasSuffix(":00000000")
         }
     }
 }

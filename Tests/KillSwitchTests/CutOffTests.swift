@@ -19,7 +19,7 @@ import TokenStorage
         running.cancel()
         await running.value
 
-        await #expect(throws: StoreError.self) { try await one.kills.renew() }
+        await #expect(throws: StoreError.self) { try await one.kills.read() }
         #expect(!one.kills.holdsLease)
         #expect(one.fence.until == .distantPast)
         #expect(!one.kills.hasLeft)

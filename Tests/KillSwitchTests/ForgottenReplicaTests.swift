@@ -97,4 +97,21 @@ import TokenStorage
             }
         }
     }
+
+    @Test func `given a record that does not open, whoever expels it is not told that the replica has gone`()
+        async throws
+    {
+        let odd = self.house.replica("odd")
+        try await odd.kills.start()
+        let vault = ReplicaVault(self.house.records)
+        let watched = try #require(try await vault.list().entries.first)
+        _ = try await vault.write(watched.record, for: watched.id, expecting: watched.version)
+        self.house.store.fail(.spoiled, at: .replica(watched.id.rawValue))
+        let outcome = await vault.expel(watched)
+        guard case .failed(let error) = outcome else {
+            Issue.record("it was taken for gone: \(outcome)")
+            return
+        }
+        #expect(error.code == .unreadable)
+    }
 }

@@ -56,7 +56,7 @@ import TokenStorage
             let stored = try await self.house.records.read(.kill(1))
             let version = try #require(stored).version
             _ = try await self.house.records.write(other.encoded(), at: .kill(1), expecting: version)
-            await #expect(throws: StoreError(.outdated, "")) { try await one.kills.renew() }
+            await #expect(throws: StoreError(.outdated, "")) { try await one.kills.read() }
             #expect(one.kills.epochs.isKilled(self.alice))
             try await eventually("the lease to lapse") { !one.kills.holdsLease }
         }

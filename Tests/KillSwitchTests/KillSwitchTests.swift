@@ -189,7 +189,7 @@ import TokenStorage
         try await self.house.run([one]) {
             self.house.store.fail(.away)
             // Any poll that was under way is over then.
-            await #expect(throws: StoreError.self) { try await one.kills.renew() }
+            await #expect(throws: StoreError.self) { try await one.kills.read() }
             let leaseUntil = one.fence.until
             #expect(self.house.clock.now.duration(to: leaseUntil) <= .seconds(36_000))
             self.house.clock.advance(by: .seconds(36_000))

@@ -21,7 +21,9 @@ package struct KillLog: Sendable {
         var entries: [KillEntry] = []
         var epoch = last
         while true {
-            let page = try await self.records.store.records(under: .kills, after: .kill(epoch.rawValue), limit: 500)
+            let isFirst = epoch == last
+            let limit = isFirst ? StoreGuarantees.uncutPage : 500
+            let page = try await self.records.store.records(under: .kills, after: .kill(epoch.rawValue), limit: limit)
             for record in page {
                 // What is behind a gap is no part of the log before the gap is filled.
                 guard record.key == .kill(epoch.next.rawValue) else { return entries }
@@ -29,7 +31,8 @@ package struct KillLog: Sendable {
                 entries.append(try KillEntry(decoding: plaintext))
                 epoch = epoch.next
             }
-            guard !page.isEmpty else { return entries }
+            // Mostly there is nothing new, and one call tells.
+            if page.isEmpty || isFirst && page.count < limit { return entries }
         }
     }
 

@@ -145,8 +145,8 @@ package struct ReplicaVault: Sendable {
                 return .conflict(Entry(id: id, record: found, version: current.version))
             }
         } catch {
-            // What stands there and does not open is not this replica's any more.
-            return error.code == .unreadable ? .conflict(nil) : .failed(error)
+            // Also where what stands there does not open: nobody knows whose it is, and it has not gone.
+            return .failed(error)
         }
     }
 

@@ -247,18 +247,9 @@ package final class FaultyTokenStore: TokenStore {
         if fault == .unanswered { throw Self.unanswered }
         let history = self.history
         let age = self.age(fault, in: history)
-        let keys = history.keys(age: age).filter { key in
-            prefix.contains(key) && after.map { $0 < key } ?? true
+        return KeyedRecord.page(of: history.keys(age: age), under: prefix, after: after, limit: limit) { key in
+            history.record(key, age: age).map { self.isSpoiled(key) ? Self.spoiled($0) : $0 }
         }
-        var (page, bytes): ([KeyedRecord], Int) = ([], 0)
-        for key in keys.sorted() where page.count < limit {
-            guard let found = history.record(key, age: age) else { continue }
-            let stored = self.isSpoiled(key) ? Self.spoiled(found) : found
-            bytes += stored.value.bytes.count
-            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
-            page.append(KeyedRecord(key: key, stored: stored))
-        }
-        return page
     }
 
     package func changes() -> AsyncStream<RecordChange> {
@@ -334,7 +325,12 @@ package final class FaultyTokenStore: TokenStore {
         // Also a conflict tells what is there now.
         self.state.withLock { $0.ownLast = count }
         if fault == .unanswered, case .failure = result { throw Self.unanswered }
-        try result.get()
+        do throws(StoreError) {
+            try result.get()
+        } catch {
+            guard error.code == .conflict, let current = error.current, self.isSpoiled(key) else { throw error }
+            throw .conflict(Self.spoiled(current))
+        }
         self.announce(key, record?.version)
         await self.runHook(isBefore: false, operation, key.rawValue)
         if fault == .unanswered { throw Self.unanswered }

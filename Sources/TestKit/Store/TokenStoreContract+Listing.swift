@@ -75,6 +75,8 @@ extension TokenStoreContract {
             } while last != nil
 
             #expect(seen == keys)
+            let uncut = try await subject.store.records(under: .accounts, after: nil, limit: StoreGuarantees.uncutPage)
+            #expect(uncut.count == StoreGuarantees.uncutPage)
         },
         Clause("of 10,000 records every page brings new ones until all have been seen") { subject in
             let names = (0..<10_000).map { String($0) }

@@ -39,17 +39,7 @@ package actor MemoryTokenStore: TokenStore {
         limit: Int
     ) async throws(StoreError) -> [KeyedRecord] {
         try StoreError.checkLimit(limit)
-        let behind = self.records.keys.filter { key in
-            prefix.contains(key) && after.map { $0 < key } ?? true
-        }
-        var (page, bytes): ([KeyedRecord], Int) = ([], 0)
-        for key in behind.sorted().prefix(limit) {
-            guard let stored = self.records[key] else { continue }
-            bytes += stored.value.bytes.count
-            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
-            page.append(KeyedRecord(key: key, stored: stored))
-        }
-        return page
+        return KeyedRecord.page(of: self.records.keys, under: prefix, after: after, limit: limit) { self.records[$0] }
     }
 
     package nonisolated func changes() -> AsyncStream<RecordChange> {

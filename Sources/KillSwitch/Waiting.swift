@@ -1,0 +1,88 @@
+// How the kill switch's tasks wait for one another: to be woken, for their turn, for a poll.
+
+internal import Synchronization
+internal import TokenStorage
+
+/// Wakes one task that listens. What rings several times before it listens again has rung once.
+struct Bell: Sendable {
+    let rings: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() { (self.rings, self.continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+    func ring() { self.continuation.yield() }
+
+    /// The listener is done.
+    func finish() { self.continuation.finish() }
+}
+
+/// Lets one task through at a time, in the order in which they came. What one does in there is done before the next
+/// begins, whatever it waits for.
+final class SerialQueue: Sendable {
+    private struct State {
+        var isTaken = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func pass<Result>(_ body: () async -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            let isFree = self.state.withLock { state in
+                if state.isTaken { state.waiting.append(continuation) }
+                defer { state.isTaken = true }
+                return !state.isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+        let result = await body()
+        let next: CheckedContinuation<Void, Never>? = self.state.withLock { state in
+            state.isTaken = !state.waiting.isEmpty
+            return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+        }
+        next?.resume()
+        return result
+    }
+}
+
+/// Who waits for a poll, and is answered once: by the poll, or by whoever waits for it no longer.
+final class PollWaiter: Sendable {
+    private typealias Answer = Result<Void, StoreError>
+
+    private enum State {
+        case asked
+        case waits(CheckedContinuation<Answer, Never>)
+        case answered(Answer)
+    }
+
+    private let state = Mutex(State.asked)
+
+    /// Comes back with the first answer.
+    func wait() async throws(StoreError) {
+        let answer: Answer = await withCheckedContinuation { continuation in
+            let early: Answer? = self.state.withLock { state in
+                if case .answered(let answer) = state { return answer }
+                state = .waits(continuation)
+                return nil
+            }
+            if let early { continuation.resume(returning: early) }
+        }
+        try answer.get()
+    }
+
+    func answer(_ answer: Result<Void, StoreError>) {
+        let continuation: CheckedContinuation<Answer, Never>? = self.state.withLock { state in
+            switch state {
+            case .asked:
+                state = .answered(answer)
+                return nil
+            case .waits(let continuation):
+                state = .answered(answer)
+                return continuation
+            case .answered:
+                return nil
+            }
+        }
+        continuation?.resume(returning: answer)
+    }
+}
