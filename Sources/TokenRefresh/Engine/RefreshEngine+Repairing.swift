@@ -1,6 +1,6 @@
 internal import Logging
 internal import Synchronization
-internal import TokenModel
+package import TokenModel
 package import TokenStorage
 
 /// A store that has fallen back: it holds less than it has acknowledged, since a backup was put back under the running
@@ -31,7 +31,7 @@ extension RefreshEngine {
                     lastError = StoreError(.unreachable, "the store's answers overtake one another")
                 case .older(let known)?:
                     self.restAfterFall()
-                    guard self.isLost(known, in: entry, account) else {
+                    guard known.isLost(in: entry, lastImport: self.kills.lastImport(of: account)) else {
                         self.yield(to: entry, after: known, account)
                         return .success(entry)
                     }
@@ -45,35 +45,13 @@ extension RefreshEngine {
         return .failure(lastError)
     }
 
-    /// Whether the known record is to be put back. Where the store has another grant that one counts, unless the kill log,
-    /// as this process has read it before the store fell back, says that the known one has replaced it.
-    private func isLost(
-        _ known: AccountVault.Entry,
-        in entry: AccountVault.Entry?,
-        _ account: AccountID
-    ) -> Bool {
-        guard let entry else { return true }
-        let lastImport = self.kills.lastImport(of: account)
-        guard entry.record.grant == known.record.grant else { return lastImport == known.record.grant }
-        // Another import came after the known record: whoever knows what that has brought puts it back.
-        guard lastImport == nil || lastImport == known.record.grant else { return false }
-        if entry.record.generation < known.record.generation { return true }
-        // Somebody may still wait for an answer under that claim.
-        return entry.record.generation == known.record.generation && entry.record.claim == nil
-            && known.record.claim != nil
-    }
-
-    /// Others may have written so often meanwhile, unseen by this process.
-    private static let versionGap: UInt64 = 1_000
-
     /// Writes a record whole, with its own stamp and claim, as a version that no process has seen.
     private func putBack(
         _ known: AccountVault.Entry,
         over entry: AccountVault.Entry?,
         of account: AccountID
     ) async throws(StoreError) -> AccountVault.Entry {
-        let last = max(known.version, entry?.version ?? known.version).rawValue
-        let version = Version(last > .max - Self.versionGap ? .max : last + Self.versionGap)
+        let version = known.versionToPutBack(over: entry)
         try await self.vault.write(known.record, for: account, as: version, expecting: entry?.version)
         let repaired = AccountVault.Entry(record: known.record, version: version)
         // Where the desk is ahead of the store, a flight is about to write what it knows.
@@ -163,5 +141,31 @@ extension AccountDesk {
             }
         }
         return stored.since <= readAt ? .older(known) : .overtaken
+    }
+}
+
+extension AccountVault.Entry {
+    /// Others may have written so often meanwhile, unseen by this process.
+    private static let versionGap: UInt64 = 1_000
+
+    /// Whether the store has lost this record, and it is to be put back over what is there. Where the store has another
+    /// grant that one counts, unless the kill log, as this process has read it before the store fell back, says that this
+    /// one has replaced it.
+    ///
+    /// - Parameter lastImport: the grant that the kill log knows as the account's last import.
+    package func isLost(in found: AccountVault.Entry?, lastImport: GrantID?) -> Bool {
+        guard let found = found?.record else { return true }
+        guard found.grant == self.record.grant else { return lastImport == self.record.grant }
+        // Another import came after this record: whoever knows what that has brought puts it back.
+        guard lastImport == nil || lastImport == self.record.grant else { return false }
+        if found.generation < self.record.generation { return true }
+        // Somebody may still wait for an answer under that claim.
+        return found.generation == self.record.generation && found.claim == nil && self.record.claim != nil
+    }
+
+    /// A version that no process has seen.
+    package func versionToPutBack(over found: AccountVault.Entry?) -> Version {
+        let last = max(self.version, found?.version ?? self.version).rawValue
+        return Version(last > .max - Self.versionGap ? .max : last + Self.versionGap)
     }
 }

@@ -1,0 +1,52 @@
+import TestKit
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// One process of a ``FlightSimulation``. A flight can't be copied, so it lives in an object.
+final class SimulatedReplica {
+    let boot = BootID.random()
+    let store: FaultyTokenStore
+    let vault: AccountVault
+    var desk = AccountDesk<Int>(account: alice, binding: .acme)
+    var flight: Flight
+    var claimsRestUntil = BootInstant.distantPast
+    /// The refresh token that the provider has issued to it and that it has not seen in the store yet.
+    var inHand: String?
+    /// What it is asking the provider to refresh.
+    var asks: TokenMark?
+    /// What its journal holds.
+    var journal: AccountRecord?
+    /// What its flight was told of the store last, and whether a write of it had no answer since.
+    var lastRead: AccountVault.Entry?
+    var hasUnansweredWrite = false
+    var endedLastAt = Duration.zero
+    var isDead = false
+
+    init(_ store: FaultyTokenStore, _ records: SealedRecords, _ weather: FlightSimulation.Weather) {
+        self.store = store
+        self.vault = AccountVault(
+            SealedRecords(store: store, keys: records.keys, storeID: records.storeID)
+        )
+        self.flight = Flight(Self.plan(self.boot, .usable, weather), sight: nil)
+    }
+
+    func knows(_ refreshToken: String) -> Bool {
+        self.inHand == refreshToken || self.journal?.tokens?.refreshToken?.text == refreshToken
+            || self.desk.sight?.entry?.record.tokens?.refreshToken?.text == refreshToken
+    }
+
+    static func plan(_ boot: BootID, _ demand: Demand, _ weather: FlightSimulation.Weather) -> FlightPlan {
+        FlightPlan(
+            account: alice,
+            binding: .acme,
+            proofs: ProofOrder(digests: [nil, nil]),
+            timeout: FlightSimulation.timeout,
+            answerTimeout: weather.answersWithin,
+            boot: boot,
+            claim: .random(),
+            demand: demand,
+            jitter: 0.5
+        )
+    }
+}
