@@ -79,9 +79,10 @@ extension RefreshEngine {
                 // There is one where a token is to be sent.
                 let issuer = flight.issuer ?? plan.binding.issuer
                 let endpoint = proofs[flight.proof].sending(onlyTo: issuer)
+                let spent = flight.sight?.mark
                 let result = await self.exchange(by: plan) {
                     await endpoint.redeem(refreshToken, scopes: plan.scopes) {
-                        self.mayStillSend(by: sendBy, for: plan)
+                        self.mayStillSend(by: sendBy, for: plan, spending: spent)
                     }
                 }
                 switch result {

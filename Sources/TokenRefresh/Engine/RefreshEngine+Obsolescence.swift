@@ -11,9 +11,12 @@ extension RefreshEngine {
     }
 
     /// The last word before a secret leaves; never waits for longer than another looks something up.
-    func mayStillSend(by sendBy: BootInstant, for plan: AccountPlan) -> Bool {
+    ///
+    /// - Parameter spent: the token set whose refresh token it is; `nil` for a mint.
+    func mayStillSend(by sendBy: BootInstant, for plan: AccountPlan, spending spent: TokenMark? = nil) -> Bool {
         Failpoints.sending()
-        return self.timepiece.now.boot <= sendBy && self.obsolescence(of: plan) == nil
+        guard self.timepiece.now.boot <= sendBy, self.obsolescence(of: plan) == nil else { return false }
+        return self.state.withLock { state in spent.map { state.desks[plan.account]?.knowsLater(than: $0) != true } ?? true }
     }
 }
 

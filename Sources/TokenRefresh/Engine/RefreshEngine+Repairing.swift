@@ -116,6 +116,13 @@ extension RefreshEngine {
 }
 
 extension AccountDesk {
+    /// Whether a refresh token of that token set is known to be rotated away: another replica may have put back, since it was
+    /// claimed, what the store had lost.
+    package func knowsLater(than mark: TokenMark) -> Bool {
+        guard let known = self.sight?.mark else { return false }
+        return known.grant == mark.grant && known.generation > mark.generation
+    }
+
     /// How a record that was read stands to the known one.
     package enum Comparison: Equatable {
         /// As new, or newer.

@@ -45,7 +45,7 @@ import Testing
         var (commits, repairs, excused) = (0, 0, 0)
         for seed in seeds {
             var simulation = FlightSimulation(seed: seed, weather: weather)
-            try await simulation.run(for: weather.answersWithin * 25)
+            try await simulation.run(for: weather.answersWithin * 15)
             #expect(simulation.violations == [], "\(name), seed \(seed)")
             commits += simulation.commits
             repairs += simulation.repairs
@@ -66,6 +66,7 @@ import Testing
         (.claimsCountFromTheAnswer, Weather(storeStalls: 0.2, stops: 0.1)),
         (.writesAreBlind, Weather(isStale: 0.3)),
         (.nothingIsPutBack, Weather(losesSuffix: 0.003)),
+        (.oldTokensAreSent, Weather(losesSuffix: 0.01)),
     ])
     func `without a rule there is a schedule that breaks what it is for`(
         _ mutation: FlightSimulation.Mutation,
@@ -74,7 +75,7 @@ import Testing
         var (seed, violations): (UInt64, [String]) = (0, [])
         while violations.isEmpty, seed < 2_000 {
             var simulation = FlightSimulation(seed: seed, weather: weather, without: mutation)
-            try await simulation.run(for: .seconds(200))
+            try await simulation.run(for: .seconds(120))
             violations = simulation.violations
             seed += 1
         }

@@ -45,8 +45,8 @@ extension FlightSimulation {
             self.read(Reading(isOfFlight: false), replica)
         case .perform(let action): self.follow(action, replica)
         case .read(let reading):
-            let result = await Self.result { () async throws(StoreError) in try await replica.vault.read(alice) }
-            self.answer(replica, .compare(reading, result))
+            let stored = await Self.result { () async throws(StoreError) in try await replica.store.read(Self.key) }
+            self.answer(replica, .compare(reading, self.opened(stored)))
         case .compare(let reading, let result): self.compare(result, reading, replica)
         case .putBack(let reading, let known, let found):
             let version = known.versionToPutBack(over: found)
@@ -76,6 +76,15 @@ extension FlightSimulation {
         case .pause: self.follow(replica.flight.didPause(.no), replica)
         case .admit: self.follow(replica.flight.didAdmit(nil, now: self.moment), replica)
         case .inherit(let owed): await self.inherit(owed, from: replica)
+        }
+    }
+
+    private mutating func opened(
+        _ stored: Result<StoredRecord?, StoreError>
+    ) -> Result<AccountVault.Entry?, StoreError> {
+        switch stored {
+        case .success(let stored): .success(self.open(stored))
+        case .failure(let error): .failure(error)
         }
     }
 
@@ -251,7 +260,10 @@ extension FlightSimulation {
         guard let mark = self.provider.mark(of: refreshToken) else {
             return self.violations.append("a refresh token was spent that was never issued")
         }
-        if let known = replica.desk.sight?.mark, known.grant == mark.grant, known.generation > mark.generation {
+        if replica.desk.knowsLater(than: mark) {
+            guard self.mutation == .oldTokensAreSent else {
+                return self.schedule(.zero, replica, .redeem(.notSent(.sendingTooLate)))
+            }
             self.violations.append("\(refreshToken.text) was spent, and is known to be rotated away")
         }
         if self.provider.begin(mark) > 1, !self.unclaimed.contains(mark) {
