@@ -22,6 +22,8 @@ package struct FencedLog: Sendable {
     package private(set) var kills: [Kill] = []
     /// Kills that may not stand in the log yet.
     package private(set) var orders: [PendingKill] = []
+    /// The grant that the last import into each account began, of those that the log tells of.
+    package private(set) var imports: [AccountID: GrantID] = [:]
     /// Kills that were complete at the start.
     package var ended: Set<Epoch> = []
 
@@ -51,6 +53,7 @@ package struct FencedLog: Sendable {
         for entry in entries {
             let wasKilled = folded.holds(entry.scope)
             folded.fold(entry)
+            for replacement in entry.replacements { self.imports[replacement.account] = replacement.grant }
             guard entry.kind == .kill else { continue }
             let before = self.orders.first { $0.entry.id == entry.id }?.draining ?? 0
             kills.append(

@@ -1,7 +1,7 @@
 internal import Logging
 internal import Synchronization
 package import TokenModel
-package import TokenStorage
+internal import TokenStorage
 
 /// What operators do.
 extension KillSwitch {
@@ -155,41 +155,7 @@ extension KillSwitch {
         return lifted
     }
 
-    /// Tells all replicas that an account has other tokens by an import.
-    package func replaced(_ account: AccountID, by grant: GrantID) async throws(StoreError) {
-        let entry = KillEntry(.replaced, .account(account), grant: grant, at: self.timepiece.now.wall)
-        _ = try await self.append(entry)
-    }
-
-    /// The grant that the last import into the account began, as far as this process has read the log.
-    package func lastReplacement(of account: AccountID) -> GrantID? {
-        self.known.entries.last { $0.replacedAccount == account }?.grant
-    }
-
-    /// Kills an account's tokens; new ones may come.
-    package func removed(_ account: AccountID) async throws(StoreError) {
-        _ = try await self.append(KillEntry(.removed, .account(account), at: self.timepiece.now.wall))
-    }
-
-    /// Writes an entry, and fences this process against it.
-    private func append(_ entry: KillEntry) async throws(StoreError) -> Epoch {
-        let last = self.epochs.last
-        var tries = 0
-        while true {
-            do throws(StoreError) {
-                let epoch = try await self.log.append(entry, behind: last)
-                // Where that fails, the lease ends what this process does.
-                try? await self.poll()
-                return epoch
-            } catch {
-                tries += 1
-                guard error.code == .unreachable, tries < Self.mostTries else { throw error }
-                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(200)))
-            }
-        }
-    }
-
-    private static let mostTries = 5
+    static let mostTries = 5
 }
 
 // MARK: - Waiting

@@ -6,6 +6,12 @@ internal import TokenStorage
 /// Kills that the store has not taken: they hold in this process at once, outlive it in `state_dir`, are written when the
 /// store is there again, and stay in `state_dir` until they are in the audit log.
 extension KillSwitch {
+    /// Who asked this process for a kill.
+    struct Asker {
+        /// Where it came from.
+        let address: String?
+    }
+
     /// Fences this process against `entry`, before anything is asked of the store.
     func order(_ entry: KillEntry, by orderer: String?) async {
         self.state.withLock { state in

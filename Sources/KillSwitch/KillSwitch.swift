@@ -11,11 +11,6 @@ package import TokenStorage
 /// A replica puts tokens into requests only as long as its last good read of the log is younger than its lease; whoever
 /// can't be reached stops by itself. ``start()`` joins before anything is served, ``run()`` keeps the lease.
 package final class KillSwitch: Sendable {
-    struct Asker {
-        /// Where it came from.
-        let address: String?
-    }
-
     struct State: ~Copyable {
         var machine: KillMachine
         /// How many entries stand in the copy.
@@ -26,6 +21,8 @@ package final class KillSwitch: Sendable {
         var told: Set<KillID> = []
         /// Those of them that are in the audit log.
         var recorded: Set<KillID> = []
+        /// Imports that are told of together.
+        var imports = ImportBatch()
         /// Replicas whose expulsion this process sees through.
         var expelled: Set<ReplicaID> = []
         /// It was said that the lease has lapsed.
@@ -58,6 +55,8 @@ package final class KillSwitch: Sendable {
     let state: Mutex<State>
     /// Before ``fence``.
     private let fences = SerialQueue()
+    /// Before entries that tell of imports.
+    let imports = SerialQueue()
     /// Rings when the log is to be read.
     let pollBell = Bell()
     /// Rings when there may be entries that the copy lacks.
@@ -73,8 +72,7 @@ package final class KillSwitch: Sendable {
     let expelled: AsyncStream<ReplicaVault.Entry>
     let newlyExpelled: AsyncStream<ReplicaVault.Entry>.Continuation
     /// Kills that had to wait for the store, as they come to stand there; also those that an earlier start, or another
-    /// process on this `state_dir`, has not recorded. For one reader, who has each recorded by
-    /// ``settle(_:_:)``.
+    /// process on this `state_dir`, has not recorded. For one reader, who says so by ``recorded(_:)``.
     package let keptKills: AsyncStream<KeptKill>
     let newlyStanding: AsyncStream<KeptKill>.Continuation
 
@@ -123,11 +121,11 @@ package final class KillSwitch: Sendable {
         (self.keptKills, self.newlyStanding) = AsyncStream.makeStream()
     }
 
-    /// The kills as this process has fenced itself against them.
-    package var epochs: KillEpochs { self.state.withLock { $0.machine.log.epochs } }
-
     /// What this process goes by.
     var known: FencedLog { self.state.withLock { $0.machine.log } }
+
+    /// The kills as this process has fenced itself against them.
+    package var epochs: KillEpochs { self.known.epochs }
 
     /// Whether tokens may be put into requests now.
     package var holdsLease: Bool { self.leaseUntil > self.timepiece.now.boot }
@@ -202,7 +200,7 @@ extension KillSwitch {
     private func leave() async {
         let replica = self.state.withLock { $0.machine.leave() }
         self.fence.inject(until: .distantPast)
-        // Cut off, and not ended in order: requests may be under way that carry tokens.
+        // Cut off, and not ended in order: requests with tokens may be under way.
         guard !Task.isCancelled else { return }
         do throws(StoreError) {
             if let replica { try await self.replicas.remove(replica) }
@@ -360,7 +358,7 @@ extension KillSwitch {
         }
     }
 
-    private static func result<Value: Sendable>(
+    static func result<Value: Sendable>(
         _ body: () async throws(StoreError) -> Value
     ) async -> Result<Value, StoreError> {
         do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
@@ -370,7 +368,7 @@ extension KillSwitch {
     private func take(_ entries: [KillEntry], isStart: Bool) async {
         let (_, begun, orders) = await self.fenceAnew(taking: entries)
         if !isStart {
-            for account in Set(entries.compactMap(\.replacedAccount)) { await self.fence.replaced(account) }
+            for account in Set(entries.flatMap(\.replacements).map(\.account)) { await self.fence.replaced(account) }
             for kill in begun { self.announce(kill) }
         }
         for order in orders where order.cause != nil { self.tell(ofKept: order) }

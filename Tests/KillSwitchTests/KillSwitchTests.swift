@@ -281,4 +281,35 @@ import TokenStorage
             #expect(one.kills.killedScopes.isEmpty)
         }
     }
+
+    @Test func `given imports while the entry of another is written, they are told of together by the next`() async throws {
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        let names = (0..<100).map { AccountID("account-\($0)") }
+        try await self.house.run([one, other]) {
+            self.house.store.fail(.stalled, [.write], at: .kill(1))
+            let first = Task { try await one.kills.replaced(AccountID("first"), by: .random()) }
+            try await eventually("the first to be written") { self.house.store.count(of: .write, at: .kill(1)) == 1 }
+            let others = names.map { name in Task { try await one.kills.replaced(name, by: GrantID("of \(name)")) } }
+            try await eventually("all to wait") { one.kills.waitingImports == names.count }
+            self.house.store.recover()
+            for told in [first] + others { try await told.value }
+
+            #expect(one.kills.epochs.last == Epoch(2))
+            try await eventually("the other to hear of all") { Set(other.fence.replaced).isSuperset(of: names) }
+            #expect(names.allSatisfy { other.kills.lastReplacement(of: $0) == GrantID("of \($0)") })
+        }
+    }
+
+    @Test(arguments: [0, 1, 2, 1_000])
+    func `an entry that tells of imports is read as it was written, one alone in the layout of before`(count: Int) throws {
+        let replacements = (0..<count).map { number in
+            KillEntry.Replacement(account: AccountID("account-\(number)"), grant: .random())
+        }
+        let scope = KillScope.account(AccountID("account-0"))
+        let entry = KillEntry(.replaced, scope, replacements: replacements, at: self.house.clock.wall)
+        let bytes = entry.encoded()
+        #expect(try KillEntry(decoding: bytes) == entry)
+        #expect(bytes.withUnredacted { $0[0] } == (count > 1 ? 2 : 1))
+        #expect(bytes.count <= SealedBytes.maximumCount - SealedBytes.overhead)
+    }
 }

@@ -8,16 +8,29 @@ package struct KillEntry: Equatable, Sendable {
         case kill
         /// New tokens of the scope may come. Names the scope of the kill that it lifts.
         case revive
-        /// An account has other tokens by an import; the old ones are dropped, not revoked.
+        /// Accounts have other tokens by imports; the old ones are dropped, not revoked.
         case replaced
         /// An account's tokens are dead; new ones may come.
         case removed
     }
 
+    /// An import into an account that may have had tokens before.
+    package struct Replacement: Equatable, Sendable {
+        package let account: AccountID
+        /// Of what was put in place.
+        package let grant: GrantID
+
+        package init(account: AccountID, grant: GrantID) {
+            self.account = account
+            self.grant = grant
+        }
+    }
+
     package let kind: Kind
+    /// Of imports the first one's account.
     package let scope: KillScope
-    /// Of what an import put in place.
-    package let grant: GrantID?
+    /// The imports that it tells of.
+    package let replacements: [Replacement]
     package let id: KillID
     /// For people: why. Never a token.
     package let reason: String
@@ -27,7 +40,7 @@ package struct KillEntry: Equatable, Sendable {
     package init(
         _ kind: Kind,
         _ scope: KillScope,
-        grant: GrantID? = nil,
+        replacements: [Replacement] = [],
         id: KillID = .random(),
         reason: String = "",
         streams: KillStreams = .abort,
@@ -35,7 +48,7 @@ package struct KillEntry: Equatable, Sendable {
     ) {
         self.kind = kind
         self.scope = scope
-        self.grant = grant
+        self.replacements = replacements
         self.id = id
         self.reason = reason
         self.streams = streams
@@ -52,11 +65,8 @@ extension KillEntry {
         }
     }
 
-    /// The account that has other tokens by it.
-    var replacedAccount: AccountID? {
-        guard self.kind == .replaced, case .account(let account) = self.scope else { return nil }
-        return account
-    }
+    /// How many imports one entry tells of at most.
+    static let mostReplacements = 1_000
 }
 
 extension KillEpochs {
@@ -74,17 +84,26 @@ extension KillEpochs {
 
 extension KillEntry {
     private static let format: UInt8 = 1
+    /// Tells of several imports. What tells of one stays readable for earlier versions.
+    private static let formatOfSeveral: UInt8 = 2
 
     /// The entry as bytes to seal.
     package func encoded() -> Secret {
-        let writer = FieldWriter(format: Self.format)
+        let more = self.replacements.dropFirst()
+        let writer = FieldWriter(format: more.isEmpty ? Self.format : Self.formatOfSeveral)
         writer.write(self.kind.rawValue)
         self.scope.write(to: writer)
-        writer.write(self.grant) { writer.write($0.rawValue) }
+        writer.write(self.replacements.first?.grant) { writer.write($0.rawValue) }
         writer.write(self.id.rawValue)
         writer.write(self.reason)
         writer.write(self.streams.rawValue)
         writer.write(self.at.millisecondsSince1970)
+        if !more.isEmpty {
+            writer.write(Array(more)) { replacement in
+                writer.write(replacement.account.rawValue)
+                writer.write(replacement.grant.rawValue)
+            }
+        }
         return writer.finish()
     }
 
@@ -92,7 +111,7 @@ extension KillEntry {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        var reader = try FieldReader(bytes, formats: Self.format...Self.formatOfSeveral)
         guard let kind = Kind(rawValue: try reader.read()) else { throw FieldReader.malformed("an unknown kind") }
         let scope = try KillScope(from: &reader)
         let grant = try reader.readOptional { reader throws(StoreError) in GrantID(rawValue: try reader.read()) }
@@ -102,8 +121,20 @@ extension KillEntry {
             throw FieldReader.malformed("an unknown way with streams")
         }
         let at = WallTime(millisecondsSince1970: try reader.read())
+        var replacements: [Replacement] = []
+        if case .account(let account) = scope, let grant {
+            replacements.append(Replacement(account: account, grant: grant))
+        }
+        if reader.format == Self.formatOfSeveral {
+            replacements += try reader.readArray { reader throws(StoreError) in
+                Replacement(
+                    account: AccountID(rawValue: try reader.read()),
+                    grant: GrantID(rawValue: try reader.read())
+                )
+            }
+        }
         try reader.finish()
-        self.init(kind, scope, grant: grant, id: id, reason: reason, streams: streams, at: at)
+        self.init(kind, scope, replacements: replacements, id: id, reason: reason, streams: streams, at: at)
     }
 }
 

@@ -109,7 +109,9 @@ extension RefreshEngine {
         let epochs = try await self.epochs(for: account)
         let now = self.timepiece.now
         let grant = GrantID.random()
+        var isFirst = false
         let rewrite = try await self.rewrite(account) { entry, plan throws(AccountChangeError) in
+            isFirst = entry == nil
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
                 throw .killed(account, by: epochs, at: [plan.provider])
             }
@@ -141,7 +143,8 @@ extension RefreshEngine {
             )
         }
         self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
-        await self.tell(of: account, grant: grant)
+        // Nobody has tokens of an account without a record and without an import in the log: the record alone tells.
+        if !isFirst || self.kills.lastImport(of: account) != nil { await self.tell(of: account, grant: grant) }
         try await self.checkForKill(of: rewrite.entry?.record, account)
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }

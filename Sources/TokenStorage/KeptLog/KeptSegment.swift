@@ -5,12 +5,16 @@ internal import TokenModel
 struct KeptSegment: Equatable, Sendable {
     /// How many entries a segment has at most.
     static let capacity = 256
-    /// No segment's file is larger, in bytes: an entry has a reason of at most a few KiB.
+    /// With how many bytes of entries nothing is added. One entry is at most a record's 64 KiB.
+    private static let fullSize = 2 << 20
+    /// No segment's file is larger, in bytes.
     static let sizeLimit = 4 << 20
 
     var entries: [KeptEntry] = []
 
-    var isFull: Bool { self.entries.count >= Self.capacity }
+    var isFull: Bool {
+        self.entries.count >= Self.capacity || self.entries.reduce(0) { $0 + $1.bytes.count } >= Self.fullSize
+    }
 
     private static let format: UInt8 = 1
 

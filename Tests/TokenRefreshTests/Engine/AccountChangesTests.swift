@@ -373,4 +373,21 @@ import TokenStorage
             #expect(self.provider.spent.isEmpty)
         }
     }
+
+    @Test func `an import into an account that never had a record is not told of, unless the log knows of one before`()
+        async throws
+    {
+        try await self.house.withReplica(self.provider) { replica in
+            try await replica.engine.importTokens(Secret("rt-0"), for: alice)
+            #expect(self.house.kills.changed.isEmpty)
+            try await replica.engine.importTokens(Secret("rt-1"), for: alice)
+            #expect(self.house.kills.changed == [alice])
+            // The store has lost it all, and the log says that there was something.
+            self.house.store.history = StoreHistory()
+            try await self.house.withReplica(self.provider) { other in
+                try await other.engine.importTokens(Secret("rt-2"), for: alice)
+            }
+            #expect(self.house.kills.changed == [alice, alice])
+        }
+    }
 }

@@ -1,0 +1,92 @@
+internal import Synchronization
+package import TokenModel
+package import TokenStorage
+
+/// What is told of an account's tokens without a kill: that others were imported, or that they were removed.
+extension KillSwitch {
+    /// Tells all replicas that an account has other tokens by an import. Those that come while an entry is being written are
+    /// told of together by the next.
+    package func replaced(_ account: AccountID, by grant: GrantID) async throws(StoreError) {
+        let replacement = KillEntry.Replacement(account: account, grant: grant)
+        let batch = self.state.withLock { state in
+            if state.imports.isFull { state.imports = ImportBatch() }
+            state.imports.add(replacement)
+            return state.imports
+        }
+        let result = await self.imports.pass {
+            await batch.tellOnce { replacements in
+                // What comes from now on is for the next entry.
+                self.state.withLock { if $0.imports === batch { $0.imports = ImportBatch() } }
+                let entry = KillEntry(
+                    .replaced,
+                    .account(account),
+                    replacements: replacements(),
+                    at: self.timepiece.now.wall
+                )
+                return await Self.result { () async throws(StoreError) in _ = try await self.append(entry) }
+            }
+        }
+        try result.get()
+    }
+
+    /// How many imports the next entry will tell of.
+    package var waitingImports: Int { self.state.withLock { $0.imports.count } }
+
+    /// The grant that the last import into the account began, as far as this process has read the log.
+    package func lastReplacement(of account: AccountID) -> GrantID? { self.known.imports[account] }
+
+    /// Kills an account's tokens; new ones may come.
+    package func removed(_ account: AccountID) async throws(StoreError) {
+        _ = try await self.append(KillEntry(.removed, .account(account), at: self.timepiece.now.wall))
+    }
+
+    /// Writes an entry, and fences this process against it.
+    private func append(_ entry: KillEntry) async throws(StoreError) -> Epoch {
+        let last = self.epochs.last
+        var tries = 0
+        while true {
+            do throws(StoreError) {
+                let epoch = try await self.log.append(entry, behind: last)
+                // Where that fails, the lease ends what this process does.
+                try? await self.poll()
+                return epoch
+            } catch {
+                tries += 1
+                guard error.code == .unreachable, tries < Self.mostTries else { throw error }
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(200)))
+            }
+        }
+    }
+}
+
+/// Imports that one entry of the log tells of, and what came of that, for each who waits for it.
+final class ImportBatch: Sendable {
+    private typealias Told = Result<Void, StoreError>
+
+    private let state = Mutex((replacements: [KillEntry.Replacement](), told: Told?.none))
+
+    /// The entry would not fit into a record with many more, or names as many as one may.
+    var isFull: Bool {
+        self.state.withLock { state in
+            let names = state.replacements.reduce(0) { $0 + $1.account.rawValue.utf8.count }
+            return state.replacements.count >= KillEntry.mostReplacements || names >= Self.mostNameBytes
+        }
+    }
+
+    /// Beside them there are 1,000 grants of 32 bytes, and lengths.
+    private static let mostNameBytes = 16 << 10
+
+    var count: Int { self.state.withLock { $0.replacements.count } }
+
+    func add(_ replacement: KillEntry.Replacement) { self.state.withLock { $0.replacements.append(replacement) } }
+
+    /// What `tell` gives; where that is known already it is not asked. For one task at a time.
+    func tellOnce(
+        _ tell: (@Sendable () -> [KillEntry.Replacement]) async -> Result<Void, StoreError>
+    ) async -> Result<Void, StoreError> {
+        if let told = self.state.withLock({ $0.told }) { return told }
+        let told = await tell { self.state.withLock { $0.replacements } }
+        self.state.withLock { $0.told = told }
+        return told
+    }
+}
