@@ -282,7 +282,9 @@ import TokenStorage
         }
     }
 
-    @Test func `given imports while the entry of another is written, they are told of together by the next`() async throws {
+    @Test func `given imports while the entry of another is written, they are told of together by the next`()
+        async throws
+    {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         let names = (0..<100).map { AccountID("account-\($0)") }
         try await self.house.run([one, other]) {
@@ -301,7 +303,9 @@ import TokenStorage
     }
 
     @Test(arguments: [0, 1, 2, 1_000])
-    func `an entry that tells of imports is read as it was written, one alone in the layout of before`(count: Int) throws {
+    func `an entry that tells of imports is read as it was written, one alone in the layout of before`(count: Int)
+        throws
+    {
         let replacements = (0..<count).map { number in
             KillEntry.Replacement(account: AccountID("account-\(number)"), grant: .random())
         }
