@@ -16,7 +16,8 @@ extension RefreshEngine {
     func mayStillSend(by sendBy: BootInstant, for plan: AccountPlan, spending spent: TokenMark? = nil) -> Bool {
         Failpoints.sending()
         guard self.timepiece.now.boot <= sendBy, self.obsolescence(of: plan) == nil else { return false }
-        return self.state.withLock { state in spent.map { state.desks[plan.account]?.knowsLater(than: $0) != true } ?? true }
+        guard let spent else { return true }
+        return self.state.withLock { $0.desks[plan.account]?.knowsLater(than: spent) != true }
     }
 }
 

@@ -236,9 +236,12 @@ extension FlightSimulation {
         if case .failure(let error) = result, error.code == .unreachable {
             replica.hasUnansweredWrite = true
             if self.mutation == .commitsAreGivenUp, replica.inHand != nil, record.claim == nil {
-                return self.end(FlightOutcome(.failed(PassError(.refreshFailed, "given up")), sight: replica.desk.sight), replica)
+                let givenUp = PassError(.refreshFailed, "given up")
+                return self.end(FlightOutcome(.failed(givenUp), sight: replica.desk.sight), replica)
             }
-            if self.mutation == .claimsNeedNoAnswer, record.claim != nil { result = .success(expecting?.next ?? .first) }
+            if self.mutation == .claimsNeedNoAnswer, record.claim != nil {
+                result = .success(expecting?.next ?? .first)
+            }
         }
         if self.mutation == .claimsCountFromTheAnswer { sentAt = self.moment.boot }
         self.follow(replica.flight.didWrite(result, sentAt: sentAt, now: self.moment), replica)

@@ -145,7 +145,9 @@ struct FlightSimulation {
         self.shared.lose(min(count, self.shared.history.count - 1))
         self.hasLost = true
         self.look()
-        if let before, before.claim != nil, self.seen?.record.claim != before.claim { self.unclaimed.insert(before.mark) }
+        if let before, before.claim != nil, self.seen?.record.claim != before.claim {
+            self.unclaimed.insert(before.mark)
+        }
         self.noteLoss()
     }
 
