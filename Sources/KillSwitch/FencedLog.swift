@@ -18,7 +18,7 @@ package struct FencedLog: Sendable {
     /// As this process has fenced itself.
     package private(set) var epochs = KillEpochs()
     /// What ``epochs`` is folded from.
-    package private(set) var entries: [KillEntry] = []
+    package private(set) var contents = KillLogContents()
     package private(set) var kills: [Kill] = []
     /// Kills that may not stand in the log yet.
     package private(set) var orders: [PendingKill] = []
@@ -29,11 +29,12 @@ package struct FencedLog: Sendable {
 
     package init() {}
 
-    /// What this process is to fence itself by: its orders, and `entries`, which stand behind those it goes by.
-    package func fencing(by entries: [KillEntry]) -> KillEpochs {
+    /// What this process is to fence itself by: its orders, and what `contents` has behind the entries it goes by.
+    package func fencing(by contents: KillLogContents) -> KillEpochs {
         var epochs = self.epochs
+        let entries = contents.numbered(behind: epochs.last)
         for entry in entries { epochs.fold(entry) }
-        let ids = Set(entries.map(\.id))
+        let ids = Set(entries.map(\.entry.id))
         let left = self.orders.filter { !ids.contains($0.entry.id) }
         // Of several orders the one that cuts goes.
         epochs.order(Dictionary(left.map { ($0.entry.scope, $0.entry.streams) }) { $0 == .abort ? $0 : $1 })
@@ -43,16 +44,19 @@ package struct FencedLog: Sendable {
     /// It is, and has left `draining` requests to end. In one step: at any time a kill is found, be it as an order or as one
     /// that stands.
     ///
-    /// - Returns: the kills among `entries`, and the orders that these were.
+    /// - Returns: the kills that are new, and the orders that these were.
     package mutating func fenced(
-        by entries: [KillEntry],
+        by contents: KillLogContents,
         _ epochs: KillEpochs,
         draining: Int
     ) -> (kills: [Kill], orders: [PendingKill]) {
         var (folded, kills) = (self.epochs, [Kill]())
-        for entry in entries {
+        let entries = contents.numbered(behind: folded.last)
+        if contents.snapshot.last > self.contents.last { self.imports = contents.snapshot.imports }
+        for numbered in entries {
+            let entry = numbered.entry
             let wasKilled = folded.holds(entry.scope)
-            folded.fold(entry)
+            folded.fold(numbered)
             for replacement in entry.replacements { self.imports[replacement.account] = replacement.grant }
             guard entry.kind == .kill else { continue }
             let before = self.orders.first { $0.entry.id == entry.id }?.draining ?? 0
@@ -66,13 +70,32 @@ package struct FencedLog: Sendable {
                 )
             )
         }
-        self.entries += entries
+        if contents.last > self.contents.last { self.contents = contents }
         self.kills += kills
         self.epochs = epochs
-        let ids = Set(entries.map(\.id))
+        let ids = Set(entries.map(\.entry.id))
         let taken = self.orders.filter { ids.contains($0.entry.id) }
         self.orders.removeAll { ids.contains($0.entry.id) }
         return (kills, taken)
+    }
+
+    /// How far the log can be folded, where that is worth it: up to before the first kill that is not complete, and as far as
+    /// every replica has read.
+    ///
+    /// - Parameters:
+    ///   - read: how far each has.
+    ///   - fewest: so many entries are worth the writes, if they are a tenth of what a snapshot holds, too.
+    package func foldableUpTo(read: [Epoch], fewest: Int = 1_000) -> Epoch? {
+        let pending = self.kills.first { !$0.isEnded }?.epoch.rawValue
+        let last = min(self.contents.last, read.min() ?? self.contents.last, pending.map { Epoch($0 - 1) } ?? self.contents.last)
+        let kept = self.contents.snapshot.entries.count + self.contents.snapshot.imports.count
+        let count = last.rawValue - min(last, self.contents.snapshot.last).rawValue
+        return count >= UInt64(max(fewest, kept / 10)) ? last : nil
+    }
+
+    /// The log in the store is folded up to `epoch`.
+    package mutating func fold(upTo epoch: Epoch) {
+        self.contents = self.contents.folded(upTo: min(epoch, self.contents.last))
     }
 
     package func kill(_ epoch: Epoch) -> Kill? { self.kills.first { $0.epoch == epoch } }
@@ -97,7 +120,7 @@ package struct FencedLog: Sendable {
     }
 
     /// Whether an entry is in the log, as this process has read it.
-    package func stands(_ id: KillID) -> Bool { self.entries.contains { $0.id == id } }
+    package func stands(_ id: KillID) -> Bool { self.contents.contains(id) }
 
     package mutating func withdraw(_ id: KillID) { self.orders.removeAll { $0.entry.id == id } }
 

@@ -8,12 +8,12 @@ extension KillMachine {
         case readReplica(ReplicaID)
         /// Compare-and-set → ``didWriteReplica(_:)``
         case writeReplica(ReplicaRecord, ReplicaID, as: Version, expecting: Version?)
-        /// All entries behind → ``didReadLog(_:)``
+        /// All entries behind, or the whole log → ``didReadLog(_:)``
         case readLog(behind: Epoch)
         /// Put the entry at that number, if nothing is there → ``didPlace(_:)``
         case place(KillEntry, at: Epoch)
-        /// Fence this process against these entries (``FencedLog/fencing(by:)``) → ``didFence()``
-        case fence([KillEntry])
+        /// Fence this process by the log, of which something is new (``FencedLog/fencing(by:)``) → ``didFence()``
+        case fence(KillLogContents)
         /// The poll is over; `nil`: there is a lease.
         case end(StoreError?)
     }

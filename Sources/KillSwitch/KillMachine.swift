@@ -38,8 +38,8 @@ package struct KillMachine: ~Copyable, Sendable {
         case joining
         case reading
         case comparing
-        case restoring(next: Int, written: Int)
-        case raising([KillEntry], PendingKill)
+        case restoring(next: Epoch, written: Int)
+        case raising(KillLogContents, PendingKill)
         case fencing
         case acknowledging
     }
@@ -67,8 +67,8 @@ package struct KillMachine: ~Copyable, Sendable {
     /// Under which this replica is listed, or about to be.
     private var membership: ReplicaID
     private var nextMembership: ReplicaID
-    /// Entries that were read and that this process does not go by yet.
-    private var ahead: [KillEntry] = []
+    /// At the start, the log as it was read already, which this process does not go by yet.
+    private var ahead: KillLogContents?
     private var restorations = 0
     private var raised: Set<KillID> = []
     private var sealsAnew = false
@@ -96,7 +96,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// Begins a poll. There is one at a time.
     ///
     /// - Parameter known: at the start, the log as far as it was read already.
-    package mutating func beginPoll(_ now: Moment, known: [KillEntry] = []) -> PollAction {
+    package mutating func beginPoll(_ now: Moment, known: KillLogContents? = nil) -> PollAction {
         self.isRenewal = true
         self.startedAt = now.boot
         self.wall = now.wall
@@ -113,7 +113,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// all the same: by a log that goes another way nothing may be stamped.
     package mutating func beginRead() -> PollAction {
         self.isRenewal = false
-        (self.ahead, self.restorations, self.sealsAnew, self.rewrites, self.raised) = ([], 0, false, 0, [])
+        (self.ahead, self.restorations, self.sealsAnew, self.rewrites, self.raised) = (nil, 0, false, 0, [])
         return self.readLog()
     }
 
@@ -168,32 +168,34 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     /// The log was read to its end.
-    package mutating func didReadLog(_ result: Result<[KillEntry], StoreError>) -> PollAction {
-        let read: [KillEntry]
-        switch result {
-        case .failure(let error): return self.end(error)
-        case .success(let entries): read = entries
-        }
-        switch self.poll {
-        case .reading:
-            guard let last = self.log.entries.last else { return self.took(read) }
-            guard let first = read.first else {
-                // Perhaps it is only a stale read: what stands there already is not written again.
-                self.poll = .comparing
-                return .readLog(behind: .start)
-            }
-            guard first.id == last.id else { return self.endForeign() }
-            return self.took(Array(read.dropFirst()))
-        case .comparing:
-            for (one, other) in zip(read, self.log.entries) where one.id != other.id { return self.endForeign() }
-            guard read.count < self.log.entries.count else {
-                return self.took(Array(read.dropFirst(self.log.entries.count)))
-            }
-            self.restorations += 1
-            guard self.restorations <= Self.mostRewrites else { return self.end(.logLosing) }
-            return self.restore(from: read.count, written: 0)
+    package mutating func didReadLog(_ result: Result<KillLog.Reading, StoreError>) -> PollAction {
+        switch (self.poll, result) {
+        case (.reading, .failure(let error)), (.comparing, .failure(let error)): return self.end(error)
+        case (.reading, .success(.whole(let read))), (.comparing, .success(.whole(let read))): return self.compare(read)
+        case (.reading, .success(.tail(let read))):
+            var known = self.ahead ?? self.log.contents
+            // Perhaps it is only a stale read, or a snapshot is there: what stands there already is not written again.
+            guard let first = read.first, let last = known.lastEntry else { return self.readWholeLog() }
+            guard first.standsFor(last) else { return self.endForeign() }
+            known.append(read.dropFirst())
+            return self.took(known)
         default: return self.poison()
         }
+    }
+
+    private mutating func readWholeLog() -> PollAction {
+        self.poll = .comparing
+        return .readLog(behind: .start)
+    }
+
+    /// Holds all of the log against what this process goes by.
+    private mutating func compare(_ read: KillLogContents) -> PollAction {
+        let known = self.log.contents
+        guard known.agrees(with: read) else { return self.endForeign() }
+        guard read.last < known.last else { return self.took(read) }
+        self.restorations += 1
+        guard self.restorations <= Self.mostRewrites else { return self.end(.logLosing) }
+        return self.restore(from: read.last.next, written: 0)
     }
 
     /// An entry was to be put into the log.
@@ -201,7 +203,7 @@ package struct KillMachine: ~Copyable, Sendable {
         switch (self.poll, result) {
         case (.restoring(let next, let written), .success(let placement)):
             guard placement != .taken else { return self.endForeign() }
-            return self.restore(from: next + 1, written: written + (placement == .written ? 1 : 0))
+            return self.restore(from: next.next, written: written + (placement == .written ? 1 : 0))
         case (.restoring, .failure(let error)): return self.end(error)
         case (.raising(let read, let order), .success(let placement)):
             if placement == .taken {
@@ -246,40 +248,39 @@ package struct KillMachine: ~Copyable, Sendable {
     private mutating func readLog() -> PollAction {
         self.poll = .reading
         // With the last entry that is known: where it stands, all before it do.
-        let known = self.log.entries.count + self.ahead.count
-        return .readLog(behind: Epoch(UInt64(self.ahead.isEmpty ? max(known - 1, 0) : known)))
+        let last = (self.ahead ?? self.log.contents).last.rawValue
+        return .readLog(behind: Epoch(max(last, 1) - 1))
     }
 
-    private mutating func took(_ read: [KillEntry]) -> PollAction {
-        defer { self.ahead = [] }
-        return self.raise(behind: self.ahead + read)
+    private mutating func took(_ read: KillLogContents) -> PollAction {
+        self.ahead = nil
+        return self.raise(behind: read)
     }
 
-    private mutating func restore(from index: Int, written: Int) -> PollAction {
-        guard index < self.log.entries.count else {
+    private mutating func restore(from epoch: Epoch, written: Int) -> PollAction {
+        guard epoch <= self.log.contents.last else {
             if written > 0 { self.notices.append(.restored(count: written)) }
             // All of it again: more may have been lost meanwhile, and left a gap in front of what was written since.
-            self.poll = .comparing
-            return .readLog(behind: .start)
+            return self.readWholeLog()
         }
-        self.poll = .restoring(next: index, written: written)
-        return .place(self.log.entries[index], at: Epoch(UInt64(index + 1)))
+        self.poll = .restoring(next: epoch, written: written)
+        return .place(self.log.contents[epoch] ?? .filler(at: epoch), at: epoch)
     }
 
     /// Writes the first order that waits behind the log as it was just read.
-    private mutating func raise(behind read: [KillEntry]) -> PollAction {
-        let ids = Set(read.map(\.id))
+    private mutating func raise(behind read: KillLogContents) -> PollAction {
+        guard self.isRenewal else { return self.fence(by: read) }
         let order = self.log.orders.first { order in
-            order.cause != nil && !ids.contains(order.entry.id) && !self.raised.contains(order.entry.id)
+            order.cause != nil && !self.raised.contains(order.entry.id) && !read.contains(order.entry.id)
         }
-        guard let order, self.isRenewal else { return self.fence(by: read) }
+        guard let order else { return self.fence(by: read) }
         self.poll = .raising(read, order)
-        return .place(order.entry, at: Epoch(UInt64(self.log.entries.count + read.count + 1)))
+        return .place(order.entry, at: read.last.next)
     }
 
-    private mutating func fence(by read: [KillEntry]) -> PollAction {
+    private mutating func fence(by read: KillLogContents) -> PollAction {
         self.poll = .fencing
-        return read.isEmpty ? self.didFence() : .fence(read)
+        return read.last > self.log.contents.last ? .fence(read) : self.didFence()
     }
 
     /// Says how far this process is fenced, where there is something to say.
@@ -323,7 +324,7 @@ package struct KillMachine: ~Copyable, Sendable {
 
     private mutating func end(_ error: StoreError?) -> PollAction {
         self.poll = .idle
-        self.ahead = []
+        self.ahead = nil
         // Others may have waited for it until then and no longer.
         if error == nil, self.isRenewal { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.lease / 100) }
         return .end(error)

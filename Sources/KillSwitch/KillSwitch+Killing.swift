@@ -45,7 +45,7 @@ extension KillSwitch {
         case .stands(let epoch):
             await self.watch(epoch, until: deadline)
             // What is called complete outlives this process.
-            if self.copy?.isAllThatLasts == true { await self.copyEntries() }
+            if self.host.isAllThatLasts { await self.copyEntries() }
             do throws(KillSwitchError) {
                 // Without its tokens: there may be thousands, and each is in a record of its own.
                 report = try await self.outline(of: epoch, entry)
@@ -96,12 +96,14 @@ extension KillSwitch {
 
     /// Writes a revival exactly behind the log as it was read, so that no kill is lifted which nobody has seen.
     private func append(reviving entry: KillEntry) async throws(KillSwitchError) -> Epoch {
-        var seen: Int?
+        var seen: Epoch?
         while true {
             do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
-            let entries = self.known.entries
-            let last = entries.lastIndex { $0.scope == entry.scope && ($0.kind == .kill || $0.kind == .revive) }
-            guard let last, entries[last].kind == .kill else {
+            let contents = self.known.contents
+            let last = contents.numbered().last { numbered in
+                numbered.entry.scope == entry.scope && [.kill, .revive].contains(numbered.entry.kind)
+            }
+            guard let last, last.entry.kind == .kill else {
                 if self.waitingScopes.contains(entry.scope) {
                     throw KillSwitchError(
                         .storeLost,
@@ -110,14 +112,14 @@ extension KillSwitch {
                 }
                 throw KillSwitchError(.notKilled, "\(entry.scope.text) is not killed; martlet status shows what is")
             }
-            guard seen == nil || seen == last else {
+            guard seen == nil || seen == last.epoch else {
                 throw KillSwitchError(
                     .killed,
                     "\(entry.scope.text) was killed again meanwhile; look at that kill, then revive it"
                 )
             }
-            seen = last
-            let epoch = Epoch(UInt64(entries.count + 1))
+            seen = last.epoch
+            let epoch = contents.last.next
             do throws(StoreError) {
                 guard try await self.write(entry, at: epoch) else { continue }
             } catch {
@@ -133,7 +135,9 @@ extension KillSwitch {
         var tries = 0
         while true {
             do throws(StoreError) {
-                return try await self.log.place(entry, at: epoch) != .taken
+                guard try await self.log.place(entry, at: epoch) != .taken else { return false }
+                // Else it stands where nobody looks any more.
+                return try await self.log.foldedUpTo().map { $0 < epoch } ?? true
             } catch {
                 tries += 1
                 guard error.code == .unreachable, tries < Self.mostTries else { throw error }
@@ -144,13 +148,13 @@ extension KillSwitch {
 
     /// The kills of `scope` since it was last revived before `epoch`.
     private func lifted(by epoch: Epoch, _ scope: KillScope) -> [KillRevival.Kill] {
-        let entries = self.known.entries
         var lifted: [KillRevival.Kill] = []
-        for index in entries.indices.reversed()
-        where UInt64(index + 1) < epoch.rawValue && entries[index].scope == scope {
-            if entries[index].kind == .revive { break }
-            guard entries[index].kind == .kill else { continue }
-            lifted.insert(KillRevival.Kill(id: entries[index].id, epoch: Epoch(UInt64(index + 1))), at: 0)
+        for numbered in self.known.contents.numbered() where numbered.epoch < epoch && numbered.entry.scope == scope {
+            switch numbered.entry.kind {
+            case .revive: lifted = []
+            case .kill: lifted.append(KillRevival.Kill(id: numbered.entry.id, epoch: numbered.epoch))
+            case .replaced, .removed: break
+            }
         }
         return lifted
     }
@@ -215,7 +219,7 @@ extension KillSwitch {
                 // Whoever wrote meanwhile is watched anew.
                 if case .expel = action { return false }
             case .check(let id):
-                guard try await self.log.entry(epoch)?.id == id else { return false }
+                guard try await self.log.stands(id, at: epoch) else { return false }
                 try await self.complete(epoch)
                 return true
             case .lookForEnd:
@@ -272,9 +276,7 @@ extension KillSwitch {
 
     /// Takes a replica out whose process has ended for certain: it sends nothing any more.
     func withoutDead(_ entry: ReplicaVault.Entry?) async throws(StoreError) -> ReplicaVault.Entry? {
-        guard let entry, let witness, entry.record.boot != self.boot, await witness.isDead(entry.record.boot) else {
-            return entry
-        }
+        guard let entry, entry.record.boot != self.boot, await self.host.isDead(entry.record.boot) else { return entry }
         try await self.replicas.remove(entry.id)
         return nil
     }

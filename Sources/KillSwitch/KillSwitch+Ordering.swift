@@ -54,11 +54,10 @@ extension KillSwitch {
             ]
         )
         do throws(StoreError) {
-            guard let copy = self.copy else { throw StoreError(.unwritable, "there is no copy in state_dir") }
-            try await copy.keep(order: entry.encoded(), id: entry.id.rawValue)
+            try await self.host.keep(order: entry.encoded(), id: entry.id.rawValue)
             self.note(order: entry.id) { $0.isInCopy = true }
             // It may have come to stand, and been recorded, before it was kept.
-            if self.state.withLock({ $0.recorded.contains(entry.id) }) { await copy.drop(order: entry.id.rawValue) }
+            if self.state.withLock({ $0.recorded.contains(entry.id) }) { await self.host.drop(order: entry.id.rawValue) }
         } catch {
             self.logger.error(
                 "a kill that the store has not taken could not be kept in state_dir: it ends with this process",
@@ -73,10 +72,9 @@ extension KillSwitch {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` where one is damaged, as nobody knows what it kills; the others hold.
     func takeUpOrders() async throws(StoreError) {
-        guard let copy = self.copy else { return }
         var damage: StoreError?
         var isNew = false
-        for file in try await copy.orders() {
+        for file in try await self.host.orders() {
             let order: PendingKill
             do throws(StoreError) {
                 order = PendingKill(entry: try KillEntry(decoding: file.get()), isInCopy: true, cause: .unreachable)
@@ -129,7 +127,7 @@ extension KillSwitch {
     /// so that one written twice is seen as one.
     package func recorded(_ kill: KeptKill) async {
         self.state.withLock { _ = $0.recorded.insert(kill.id) }
-        await self.copy?.drop(order: kill.id.rawValue)
+        await self.host.drop(order: kill.id.rawValue)
     }
 
     /// What can be said of a kill that the store has not taken.

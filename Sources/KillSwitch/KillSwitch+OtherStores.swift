@@ -14,7 +14,7 @@ extension KillSwitch {
         acceptsOlderStore: Bool,
         logger: Logger
     ) async throws(StoreError) {
-        guard try await KillLog(records).entry(.start.next) == nil, try await copy.entries().isEmpty else { return }
+        guard try await KillLog(records).isEmpty(), try await copy.entries().isEmpty else { return }
         var last: (store: String, at: WallTime)?
         for (store, log) in try await copy.others() {
             guard let at = try await self.lastKill(in: log), last.map({ $0.at < at }) ?? true else { continue }

@@ -91,7 +91,7 @@ extension KillSwitch {
     func knownReport(on epoch: Epoch, _ entry: KillEntry) -> KillReport {
         let known = self.known
         let kill = known.kill(epoch)
-        let later = known.entries.dropFirst(Int(epoch.rawValue))
+        let later = known.contents.numbered(behind: epoch).lazy.map(\.entry)
         let revivedAt = later.first { $0.kind == .revive && $0.scope == entry.scope }?.at
         return KillReport(
             id: entry.id,

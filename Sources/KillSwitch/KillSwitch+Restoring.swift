@@ -9,12 +9,12 @@ extension KillSwitch {
     ///
     /// - Parameter acceptsOlderStore: what the store lacks is written back, instead of refused.
     /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
-    func readWholeLog(acceptsOlderStore: Bool) async throws(StoreError) -> [KillEntry] {
-        let (entries, missing) = try await Self.compare(self.log, with: self.copy)
-        guard !missing.isEmpty else { return entries }
-        guard acceptsOlderStore else { throw try Self.olderStore(missing, self.logger) }
-        try await self.writeBack(missing, behind: entries)
-        return try await self.log.entries(behind: .start)
+    func readWholeLog(acceptsOlderStore: Bool) async throws(StoreError) -> KillLogContents {
+        let (contents, missing) = try await Self.compare(self.log, with: self.host)
+        guard !missing.isEmpty else { return contents }
+        guard acceptsOlderStore else { throw Self.olderStore(missing, self.logger) }
+        try await self.writeBack(missing, behind: contents.last)
+        return try await self.log.contents()
     }
 
     /// Refuses a store that lacks what this host's copy of its kill log has: to be asked before anything is written to it, or
@@ -23,26 +23,32 @@ extension KillSwitch {
     /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
     package static func expectWhole(
         _ records: SealedRecords,
-        copy: KeptLog,
+        copy: any KillLogCopy,
         logger: Logger
     ) async throws(StoreError) {
         let missing = try await self.compare(KillLog(records), with: copy).missing
-        if !missing.isEmpty { throw try self.olderStore(missing, logger) }
+        if !missing.isEmpty { throw self.olderStore(missing, logger) }
     }
 
     private static func compare(
         _ log: KillLog,
-        with copy: KeptLog?
-    ) async throws(StoreError) -> (entries: [KillEntry], missing: [KeptEntry]) {
+        with copy: any KillLogCopy
+    ) async throws(StoreError) -> (contents: KillLogContents, missing: [NumberedKillEntry]) {
         // Before the log: what another process writes meanwhile is in the log first.
-        let copied = try await copy?.entries() ?? []
-        let entries = try await log.entries(behind: .start)
-        let ids = Set(entries.map(\.id.rawValue))
-        return (entries, copied.filter { !ids.contains($0.id) })
+        let copied = try await copy.entries()
+        let contents = try await log.contents()
+        let ids = Set(contents.numbered().map(\.entry.id.rawValue))
+        var missing: [NumberedKillEntry] = []
+        for kept in copied where !ids.contains(kept.id) {
+            let entry = try KillEntry(decoding: kept.bytes)
+            // Of imports an earlier version kept a copy too; a snapshot leaves them out.
+            if entry.kind != .replaced { missing.append(NumberedKillEntry(epoch: Epoch(kept.number), entry: entry)) }
+        }
+        return (contents, missing)
     }
 
-    private static func olderStore(_ missing: [KeptEntry], _ logger: Logger) throws(StoreError) -> StoreError {
-        let at = try missing.last.map { kept throws(StoreError) in try KillEntry(decoding: kept.bytes).at.rfc3339 }
+    private static func olderStore(_ missing: [NumberedKillEntry], _ logger: Logger) -> StoreError {
+        let at = missing.last?.entry.at.rfc3339
         logger.error(
             "the store lacks entries of the kill log: start with --accept-older-store to write them back",
             metadata: [
@@ -61,21 +67,22 @@ extension KillSwitch {
     ///
     /// - Returns: how many entries, and the epoch that the last of them had; `nil` where it lacks none.
     package func missingInStore() async throws(StoreError) -> (count: Int, last: Epoch)? {
-        let missing = try await Self.compare(self.log, with: self.copy).missing
-        return missing.last.map { (missing.count, Epoch($0.number)) }
+        let missing = try await Self.compare(self.log, with: self.host).missing
+        return missing.last.map { (missing.count, $0.epoch) }
     }
 
     /// Where others have written since the store was put back, no revival of before is written back as one: it might lift
     /// what it never knew. What it had lifted is killed again, and may be revived again.
-    private func writeBack(_ missing: [KeptEntry], behind entries: [KillEntry]) async throws(StoreError) {
-        let numbers = missing.indices.map { UInt64(entries.count + $0 + 1) }
-        var isPlain = missing.map(\.number) == numbers
-        var last = Epoch(UInt64(entries.count))
-        for kept in missing {
-            let entry = try KillEntry(decoding: kept.bytes)
-            if isPlain {
-                isPlain = try await self.log.place(entry, at: last.next) != .taken
-                if isPlain { last = last.next }
+    private func writeBack(_ missing: [NumberedKillEntry], behind end: Epoch) async throws(StoreError) {
+        var last = end
+        var isPlain = true
+        for (epoch, entry) in missing.map({ ($0.epoch, $0.entry) }) {
+            isPlain = isPlain && epoch > last
+            // Between them there were imports, of which there is no copy.
+            while isPlain, last < epoch {
+                let next = last.next
+                isPlain = try await self.log.place(next == epoch ? entry : .filler(at: next), at: next) != .taken
+                if isPlain { last = next }
             }
             // Somebody has written meanwhile, or before.
             if !isPlain { last = try await self.log.append(entry.withoutRevival, behind: last) }
@@ -88,21 +95,21 @@ extension KillSwitch {
 
     /// Has this host's copy catch up. Where it can't be written a kill goes on all the same.
     func copyEntries() async {
-        guard let copy = self.copy else { return }
-        let (entries, copied) = self.state.withLock { ($0.machine.log.entries, $0.copied) }
-        guard copied < entries.count else { return }
+        let (contents, copied) = self.state.withLock { ($0.machine.log.contents, $0.copied) }
+        guard copied < contents.last else { return }
         do throws(StoreError) {
-            try await copy.add(
-                (copied..<entries.count).map { index in
+            // What tells of imports kills nothing: the copy does not grow with those.
+            try await self.host.add(
+                contents.numbered(behind: copied).filter { $0.entry.kind != .replaced }.map { numbered in
                     KeptEntry(
-                        number: UInt64(index + 1),
-                        id: entries[index].id.rawValue,
-                        bytes: entries[index].encoded()
+                        number: numbered.epoch.rawValue,
+                        id: numbered.entry.id.rawValue,
+                        bytes: numbered.entry.encoded()
                     )
                 }
             )
             self.state.withLock { state in
-                state.copied = entries.count
+                state.copied = contents.last
                 state.hasMissedCopy = false
             }
         } catch {

@@ -23,7 +23,7 @@ extension KillSwitch {
         in records: SealedRecords
     ) async throws(StoreError) {
         var epochs = KillEpochs()
-        for entry in try await KillLog(records).entries(behind: .start) { epochs.fold(entry) }
+        for entry in try await KillLog(records).contents().numbered() { epochs.fold(entry) }
         try await RevocationVault(records).takeAway(record, of: account, epochs, at: Timepiece.system.now.wall)
     }
 
@@ -42,6 +42,10 @@ extension KillSwitch {
                 do throws(StoreError) {
                     try await self.revoker.sweep(self.epochs)
                     try await self.lookAfterReplicas()
+                    let keeper = KillLogKeeper(self.log, self.replicas)
+                    if let epoch = try await keeper.fold(self.known) {
+                        self.state.withLock { $0.machine.log.fold(upTo: epoch) }
+                    }
                 } catch {
                     self.logger.debug(
                         "killed or removed tokens wait for the store",
@@ -105,9 +109,7 @@ extension KillSwitch {
 
     /// What the entry numbered `epoch` took tokens by. One that this process has not read is taken for a kill.
     private func taking(at epoch: Epoch) -> Revoker.Taking {
-        let index = Int(clamping: epoch.rawValue) - 1
-        let entries = self.known.entries
-        return entries.indices.contains(index) && entries[index].kind == .removed ? .removed : .killed
+        self.known.contents[epoch]?.kind == .removed ? .removed : .killed
     }
 
     /// What became of each token that a kill took away.

@@ -13,8 +13,8 @@ package import TokenStorage
 package final class KillSwitch: Sendable {
     struct State: ~Copyable {
         var machine: KillMachine
-        /// How many entries stand in the copy.
-        var copied = 0
+        /// Up to which number the entries stand in the copy.
+        var copied = Epoch.start
         /// Who asked this process for kills that wait, or may have to: for the audit log, however they come to stand.
         var askers: [KillID: Asker] = [:]
         /// Kept kills that stand, and were told of or are about to be.
@@ -44,10 +44,8 @@ package final class KillSwitch: Sendable {
     /// Of this replica; only shown.
     package let name: String
     let lease: Duration
-    /// Knows which other boots have ended for certain.
-    let witness: (any BootWitness)?
-    /// This host's own copy of the log; `nil` where there is none.
-    let copy: KeptLog?
+    /// Knows which other boots have ended for certain, and keeps a copy of the log and kills that wait for the store.
+    let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
     let fence: any KillFence
@@ -79,17 +77,14 @@ package final class KillSwitch: Sendable {
     /// - Parameters:
     ///   - name: only shown.
     ///   - lease: how long tokens are put into requests without having read the log.
-    ///   - witness: knows which other boots have ended; without one a kill waits for the leases of those that were killed.
-    ///   - copy: this host's own; without one a store that was put back is not noticed, and an order that it does not take
-    ///     ends with the process.
+    ///   - host: what outlives the process here.
     ///   - endpoint: where tokens made for somebody are revoked; `nil` where the configuration knows no such provider.
     package init(
         _ records: SealedRecords,
         boot: BootID,
         name: String,
         lease: Duration,
-        witness: (any BootWitness)? = nil,
-        copy: KeptLog? = nil,
+        host: any HostState = NoHostState(),
         timepiece: Timepiece = .system,
         logger: Logger,
         fence: any KillFence,
@@ -103,15 +98,14 @@ package final class KillSwitch: Sendable {
         self.boot = boot
         self.name = name
         self.lease = lease
-        self.witness = witness
-        self.copy = copy
+        self.host = host
         self.timepiece = timepiece
         self.logger = logger
         self.fence = fence
         self.revoker = Revoker(
             records,
             boot: boot,
-            witness: witness,
+            witness: host,
             timepiece: timepiece,
             logger: logger,
             endpoint: endpoint
@@ -142,10 +136,10 @@ extension KillSwitch {
     /// - Throws: ``StoreError/Code/outdated`` where it lacks some and that is not wanted.
     package func start(acceptsOlderStore: Bool = false) async throws(StoreError) {
         try await self.takeUpOrders()
-        let entries = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
+        let contents = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
         let ended = try await self.endedKills()
         self.state.withLock { $0.machine.log.ended = ended }
-        try await self.performPoll(startingWith: entries)
+        try await self.performPoll(startingWith: contents)
         self.logger.info(
             "the kill log was read",
             metadata: ["kill.epoch": .stringConvertible(self.epochs.last.rawValue)]
@@ -296,10 +290,10 @@ extension KillSwitch {
     /// - Parameter known: at the start, the log as far as it was read already.
     private func performPoll(
         renews: Bool = true,
-        startingWith known: [KillEntry]? = nil
+        startingWith known: KillLogContents? = nil
     ) async throws(StoreError) {
         let now = self.timepiece.now
-        var action = self.step { renews ? $0.beginPoll(now, known: known ?? []) : $0.beginRead() }
+        var action = self.step { renews ? $0.beginPoll(now, known: known) : $0.beginRead() }
         while true {
             switch action {
             case .readReplica(let id):
@@ -310,7 +304,7 @@ extension KillSwitch {
                 action = self.step { $0.didWriteReplica(result) }
             case .readLog(let last):
                 let result = await Self.result { () async throws(StoreError) in
-                    try await self.log.entries(behind: last)
+                    try await self.log.read(behind: last)
                 }
                 action = self.step { $0.didReadLog(result) }
             case .place(let entry, let epoch):
@@ -318,8 +312,8 @@ extension KillSwitch {
                     try await self.log.place(entry, at: epoch)
                 }
                 action = self.step { $0.didPlace(result) }
-            case .fence(let entries):
-                await self.take(entries, isStart: known != nil)
+            case .fence(let contents):
+                await self.take(contents, isStart: known != nil)
                 action = self.step { $0.didFence() }
             case .end(let error?):
                 throw error
@@ -364,9 +358,10 @@ extension KillSwitch {
         do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// Fences this process against `entries`, all at once: a long log takes no longer for that than one entry.
-    private func take(_ entries: [KillEntry], isStart: Bool) async {
-        let (_, begun, orders) = await self.fenceAnew(taking: entries)
+    /// Fences this process by what is new in `contents`, all at once: a long log takes no longer for that than one entry.
+    private func take(_ contents: KillLogContents, isStart: Bool) async {
+        let entries = contents.numbered(behind: self.epochs.last).map(\.entry)
+        let (_, begun, orders) = await self.fenceAnew(taking: contents)
         if !isStart {
             for account in Set(entries.flatMap(\.replacements).map(\.account)) { await self.fence.replaced(account) }
             for kill in begun { self.announce(kill) }
@@ -377,20 +372,22 @@ extension KillSwitch {
         for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
     }
 
-    /// Fences this process by its orders and `entries`, which stand behind those it goes by.
+    /// Fences this process by its orders and by the log, as it goes by that or as it was read just now.
     ///
     /// One after the other, whoever asks: no change undoes another.
-    /// - Returns: how many requests were left to end, the kills among `entries`, and the orders that these were, as they were
-    ///   at the end.
+    /// - Returns: how many requests were left to end, the kills that are new, and the orders that these were, as they were at
+    ///   the end.
     @discardableResult
     func fenceAnew(
-        taking entries: [KillEntry] = []
+        taking read: KillLogContents? = nil
     ) async -> (draining: Int, kills: [FencedLog.Kill], orders: [PendingKill]) {
         await self.fences.pass {
-            let epochs = self.known.fencing(by: entries)
+            let known = self.known
+            let contents = read ?? known.contents
+            let epochs = known.fencing(by: contents)
             let draining = await self.fence.fence(epochs)
             let (kills, orders) = self.state.withLock { state in
-                state.machine.log.fenced(by: entries, epochs, draining: draining)
+                state.machine.log.fenced(by: contents, epochs, draining: draining)
             }
             return (draining, kills, orders)
         }

@@ -10,7 +10,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The record that opens only under the right key and names the store.
     package static let canary = RecordKey(rawValue: "canary")
 
-    /// An entry of the kill log. Twenty digits, so that keys sort as numbers do.
+    /// An entry of the kill log.
     package static func kill(_ number: UInt64) -> RecordKey { .numbered(.kills, number) }
 
     /// What came of a kill, once it is complete.
@@ -18,6 +18,11 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     /// A record of the audit log.
     package static func audit(_ number: UInt64) -> RecordKey { .numbered(.audit, number) }
+
+    /// A page of the kill log's snapshot `id`.
+    package static func killSnapshotPage(_ number: Int, of id: String) -> RecordKey {
+        .numbered(Prefix(rawValue: "\(Prefix.killSnapshots.rawValue)\(id)/"), UInt64(number))
+    }
 
     /// A running replica.
     package static func replica(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.replicas.rawValue + id) }
@@ -30,7 +35,8 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         RecordKey(rawValue: Prefix.revoked(by: number).rawValue + id)
     }
 
-    private static func numbered(_ prefix: Prefix, _ number: UInt64) -> RecordKey {
+    /// A record of a ``NumberedLog``. Twenty digits, so that keys sort as numbers do.
+    package static func numbered(_ prefix: Prefix, _ number: UInt64) -> RecordKey {
         RecordKey(rawValue: prefix.rawValue + Self.digits(of: number))
     }
 
@@ -66,6 +72,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package static let accounts = Prefix(rawValue: "accounts/")
         package static let kills = Prefix(rawValue: "kills/")
         package static let killEnds = Prefix(rawValue: "kill-ends/")
+        package static let killSnapshots = Prefix(rawValue: "kill-snapshots/")
         package static let audit = Prefix(rawValue: "audit/")
         package static let replicas = Prefix(rawValue: "replicas/")
         package static let revocations = Prefix(rawValue: "revocations/")

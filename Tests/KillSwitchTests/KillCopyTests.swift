@@ -39,7 +39,7 @@ import TokenStorage
             self.house.store.erase(.kill(2))
             try await one.kills.renew()
             let log = KillLog(self.house.records)
-            #expect(try await log.entries(behind: .start).map(\.scope) == [self.alice, .account(AccountID("bob"))])
+            #expect(try await log.contents().entries.map(\.scope) == [self.alice, .account(AccountID("bob"))])
             #expect(one.fence.until > self.house.clock.now)
             #expect(self.house.log.text.contains("had lost entries of the kill log"))
         }

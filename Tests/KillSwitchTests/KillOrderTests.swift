@@ -91,7 +91,7 @@ import TokenStorage
         let more = await kept.next()
         #expect(more == nil)
         // It stands once, also for whoever kept it first.
-        let entries = try await KillLog(self.house.records).entries(behind: .start)
+        let entries = try await KillLog(self.house.records).contents().entries
         #expect(entries.map(\.scope) == [self.alice])
     }
 
@@ -143,7 +143,7 @@ import TokenStorage
         let unheard = self.house.replica("c", lease: .seconds(36_000), copy: self.copy)
         try await self.house.run([unheard]) {
             try await eventually("the kill to stand, and not to be recorded") {
-                try await KillLog(self.house.records).entries(behind: .start).count == 1
+                try await KillLog(self.house.records).contents().entries.count == 1
             }
         }
         // As an earlier version calls one that stands and is not recorded.
@@ -162,7 +162,7 @@ import TokenStorage
         try await self.house.run([one]) {
             let report = try await self.kill(one)
             try await eventually("the kill to stand") { try await one.kills.report(on: report.id).epoch == Epoch(1) }
-            let entries = try await KillLog(self.house.records).entries(behind: .start)
+            let entries = try await KillLog(self.house.records).contents().entries
             #expect(entries.map(\.id) == [report.id])
         }
     }
@@ -200,7 +200,7 @@ import TokenStorage
             try await self.house.run([other]) {
                 try await other.kills.renew()
                 try await one.kills.renew()
-                let entries = try await KillLog(self.house.records).entries(behind: .start)
+                let entries = try await KillLog(self.house.records).contents().entries
                 #expect(entries.count == 1)
             }
         }
@@ -225,7 +225,7 @@ import TokenStorage
             self.house.store.fail(.unanswered, [.write], times: 1)
             let report = try await self.kill(one, wait: .seconds(36_000))
             #expect(report.state == .complete)
-            let entries = try await KillLog(self.house.records).entries(behind: .start)
+            let entries = try await KillLog(self.house.records).contents().entries
             #expect(entries.count == 1)
         }
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct KillSimulationTests {
     typealias Weather = KillSimulation.Weather
 
-    static let schedules = Schedules.seeds(or: 60).count
+    static let schedules = Schedules.seeds(or: 30).count
 
     @Test(arguments: [
         ("slow and failing", Weather(storeFails: 0.1)),
@@ -19,23 +19,27 @@ import Testing
         _ name: String,
         _ weather: Weather
     ) async {
-        var (complete, leases) = (0, 0)
-        for seed in Schedules.seeds(or: 60) {
+        var (complete, leases, folds) = (0, 0, 0)
+        for seed in Schedules.seeds(or: 30) {
             var simulation = KillSimulation(seed: seed, weather: weather)
             await simulation.run(for: .seconds(60))
+            await Task.yield()
             #expect(simulation.violations == [], "\(name), seed \(seed)")
             complete += simulation.complete.count
             leases += simulation.pollsThatGaveALease
+            folds += simulation.folds
         }
         #expect(complete > Self.schedules)
         #expect(leases > 10 * Self.schedules)
+        #expect(folds > Self.schedules)
     }
 
     @Test func `I2_given a store that loses a suffix, who has a lease goes by a log that stands`() async {
         var restored = 0
-        for seed in Schedules.seeds(or: 60) {
+        for seed in Schedules.seeds(or: 30) {
             var simulation = KillSimulation(seed: seed, weather: Weather(isStale: 0.1, losesSuffix: 0.004))
             await simulation.run(for: .seconds(60))
+            await Task.yield()
             #expect(simulation.violations == [], "seed \(seed)")
             restored += simulation.restored
         }
@@ -59,6 +63,7 @@ import Testing
         while violations.isEmpty, seed < 2_000 {
             var simulation = KillSimulation(seed: seed, weather: weather, without: mutation)
             await simulation.run(for: .seconds(60))
+            await Task.yield()
             violations = simulation.violations
             seed += 1
         }

@@ -172,7 +172,7 @@ import TokenStorage
         let log = KillLog(self.house.records)
         let entry = KillEntry(.revive, self.alice, reason: "over", streams: .abort, at: self.house.clock.wall)
         await #expect(throws: StoreError(.unreachable, "")) { _ = try await log.append(entry, behind: Epoch(7)) }
-        #expect(try await log.entries(behind: .start).count == 1)
+        #expect(try await log.contents().entries.count == 1)
     }
 
     @Test func `given what is not killed, a revival is refused`() async throws {

@@ -129,7 +129,7 @@ import TokenStorage
         let opened = try await OpenedStore.open(self.house.store, keys: ring)
         let records = opened.records
         func register() throws -> BootRegister {
-            try BootRegister(.random(), in: directory.path, opened, hasJournal: true) {
+            try BootRegister(.random(), in: directory.path, opened, journal: .least) {
                 record,
                 account throws(StoreError) in
                 try await KillSwitch.takeAway(orphanOf: account, record, in: records)

@@ -72,6 +72,15 @@ struct SQLiteTokenStoreLockTests {
         #expect(.now - start < Self.limit)
     }
 
+    @Test func `it keeps the contract of stores through an outage`() async throws {
+        let path = self.directory.path(of: "store.db")
+        let subject = TokenStoreContract.Subject(store: self.store, other: try await SQLiteTokenStore.open(at: path))
+        try await TokenStoreContract.checkOutage(
+            subject,
+            TokenStoreContract.Outage(begin: { try await self.lock() }, end: { try await self.unlock() })
+        )
+    }
+
     @Test func `a store that comes back takes writes again`() async throws {
         try await self.lock()
         await #expect(throws: StoreError(.unreachable, "")) {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import GRDB
 import Glibc
 import TestKit
@@ -44,33 +43,22 @@ struct SQLiteTokenStoreProcessTests {
         #expect(try await store.read(Self.key)?.version == Version(150))
     }
 
-    /// The process ends itself by `SIGKILL` at some moment while it writes; after each write was acknowledged it notes
-    /// the version in a file, which outlives it as any finished `write(2)` does.
     @Test(arguments: [20, 35, 50, 65, 80])
     func `a write acknowledged before kill -9 is there afterwards`(milliseconds: Int) async throws {
         let notes = self.directory.path(of: "acknowledged")
 
         await #expect(processExitsWith: .signal(SIGKILL)) {
             [path = self.path as String, notes = notes as String, milliseconds = milliseconds as Int] in
-            let store = try await SQLiteTokenStore.open(at: path)
-            var version = try await store.write(SealedBytes(bytes: [1]), at: Self.key, expecting: nil)
-            try Data(version.description.utf8).write(to: URL(filePath: notes), options: .atomic)
-            let killing = Task.detached {
-                try await Task.sleep(for: .milliseconds(milliseconds))
-                kill(getpid(), SIGKILL)
-            }
-            while !killing.isCancelled {
-                let value = SealedBytes(bytes: [UInt8(truncatingIfNeeded: version.next.rawValue)])
-                version = try await store.write(value, at: Self.key, expecting: version)
-                try Data(version.description.utf8).write(to: URL(filePath: notes), options: .atomic)
-            }
+            try await TokenStoreContract.countUpUntilKilled(
+                Self.key,
+                in: try await SQLiteTokenStore.open(at: path),
+                noting: notes,
+                after: .milliseconds(milliseconds)
+            )
         }
 
-        let noted = String(decoding: try #require(self.directory.bytes(of: "acknowledged")), as: UTF8.self)
-        let acknowledged = try Version(#require(UInt64(noted)))
-        let record = try #require(try await SQLiteTokenStore.open(at: self.path).read(Self.key))
-        #expect(record.version == acknowledged || record.version == acknowledged.next)
-        #expect(record.value.bytes == [UInt8(truncatingIfNeeded: record.version.rawValue)])
+        let store = try await SQLiteTokenStore.open(at: self.path)
+        try await TokenStoreContract.checkWhatWasKilled(Self.key, in: store, noted: notes)
     }
 
     @Test func `a full disk is told apart from a store out of reach, and what was there stays`() async throws {

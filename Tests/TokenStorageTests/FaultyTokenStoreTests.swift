@@ -25,6 +25,18 @@ import TokenStorage
         try await clause.check(TokenStoreContract.Subject(store: self.store, other: self.store.connect()))
     }
 
+    @Test(arguments: [FaultyTokenStore.Fault.away, .unanswered, .late(calls: 2)])
+    func `it keeps the contract of stores through an outage`(fault: FaultyTokenStore.Fault) async throws {
+        let (store, other) = (self.store, self.store.connect())
+        try await TokenStoreContract.checkOutage(
+            TokenStoreContract.Subject(store: store, other: other),
+            TokenStoreContract.Outage(
+                begin: { for one in [store, other] { one.fail(fault, [.write, .remove]) } },
+                end: { for one in [store, other] { one.recover() } }
+            )
+        )
+    }
+
     @Test(arguments: [(FaultyTokenStore.Fault.away, UInt8?.none), (.unanswered, 1)])
     func `given an outage, a write is unreachable with or without effect`(
         _ fault: FaultyTokenStore.Fault,

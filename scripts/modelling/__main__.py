@@ -1,9 +1,10 @@
 """Tries every order of steps in a model of the kill switch and of refreshes, with the model checker Spin.
 
-The model is scripts/modelling/martlet.pml; its head says what is in it and what is not. A run is a number of replicas,
-accounts and entries of the kill log, and what of the model is built in. Each state that these can reach is looked at
-("exhaustive"), or as many as go into a table of bits in a minute, some of them taken for others ("bitstate": an error found
-is one, but none found proves nothing).
+The model is in scripts/modelling: martlet.pml stands on a store that keeps its word, and kills.pml, flights.pml and
+stamps.pml on one that does not (store.pml). The head of each says what is in it and what is not. A run is a number of
+replicas, accounts and entries of the kill log, and what of the model is built in. Each state that these can reach is looked
+at ("exhaustive"), or as many as go into a table of bits in a minute, some of them taken for others ("bitstate": an error
+found is one, but none found proves nothing).
 
   I1  at most one refresh request per grant and generation is in flight
   I2  at most one result per grant and generation is committed; generations never fall
@@ -12,7 +13,8 @@ is one, but none found proves nothing).
   I5  no refresh begun before a kill brings the account back
   I6  a replica that can't renew its lease stops within it
 
-Mutants are the model without one of the rules that these rest on. Each must be caught; its shortest story is shown.
+Mutants are the model without one of the rules that these rest on, and limits are the model without an excuse. Each must
+be caught; its shortest story is shown.
 Exits 0 when nothing is found but what must be found.
 """
 
@@ -28,7 +30,7 @@ import typing
 
 from modelling.runs import RUNS
 
-MODEL = pathlib.Path(__file__).resolve().parent / "martlet.pml"
+HOME = pathlib.Path(__file__).resolve().parent
 
 
 class Failed(Exception):
@@ -80,9 +82,9 @@ def clear(place):
 
 def build(run, place):
     sizes = [f"N={run.replicas}", f"A={run.accounts}", f"K={run.entries}"]
-    model = place / MODEL.name
-    model.write_text(MODEL.read_text())
-    told = call(["spin", "-a", *(f"-D{define}" for define in (*sizes, *run.defines)), model.name], place)
+    for part in HOME.glob("*.pml"):
+        (place / part.name).write_text(part.read_text())
+    told = call(["spin", "-a", *(f"-D{define}" for define in (*sizes, *run.defines)), run.model], place)
     if told.returncode or not (place / "pan.c").exists():
         raise Failed(f"spin does not take the model: {told.stdout.strip()}")
     # A mutant is searched by breadth, so that the first story is the shortest.
@@ -156,8 +158,8 @@ def attempt(run, place):
 def main():
     options = parse()
     with tempfile.TemporaryDirectory(prefix="martlet-model.") as work:
-        home = (options.keep or pathlib.Path(work)).resolve()
-        attempts = [attempt(run, home / run.name) for run in options.runs]
+        place = (options.keep or pathlib.Path(work)).resolve()
+        attempts = [attempt(run, place / run.name) for run in options.runs]
     head = ("run", "replicas x accounts x entries", "search", "states", "depth", "time", "")
     rows = [head, *(row for row, _ in attempts)]
     rows = [(*row, *[""] * (len(head) - len(row))) for row in rows]

@@ -6,8 +6,9 @@
  * flights with their claims, POSTs and commits; the sweep of dead records.
  *
  * What is left out or made simple, and why it may be:
- * - A step is one read or one compare-and-set of the store, which is linearizable and loses no acknowledged write. Sealing,
- *   failovers, restored backups, the journal and expelling are not here.
+ * - A step is one read or one compare-and-set of the store, which is linearizable and loses no acknowledged write. A store
+ *   that does not keep its word, the journal, expelling and adoption are in kills.pml, flights.pml and stamps.pml. Sealing and
+ *   restored backups are not modelled.
  * - Nobody is ever in a hurry: any time may pass between any two steps, so a replica that is slow, stopped or cut off, and
  *   hints that are lost, are all here: the next step does not come. Only two things have an end: see Clock.
  * - Time is whole ticks, the same for all. How far clocks may differ is in the constants: a lease is LEASE ticks for its
@@ -20,8 +21,7 @@
  * - What a provider answers is free; a second use of a refresh token may succeed. An exchange is over TERM ticks after it
  *   began, or when its process has died.
  * - A process that has died does not come back: one that starts is another replica, which joins.
- * - Grants and generations are few: no flight begins at the last generation. Minted tokens, adoption and `removed` are not
- *   here.
+ * - Grants and generations are few: no flight begins at the last generation. Minted tokens and `removed` are not here.
  *
  * Ghosts, which only assertions read: a token is `born` when its flight read the record, at that length of the log; if what
  * it comes from was dead by then, when that was. The kill numbered n kills what was born before n.

@@ -14,14 +14,14 @@ package final class AuditLog: Sendable {
         var hash: AuditHash
     }
 
-    private let records: SealedRecords
+    private let log: NumberedLog
     /// The furthest that this process has come.
     private let known = Mutex<Head?>(nil)
     /// From where entries are looked for that are tried again: others may have come behind them meanwhile.
     private let unsure = Mutex<[AuditID: Head]>([:])
 
     package init(_ records: SealedRecords) {
-        self.records = records
+        self.log = NumberedLog(records, under: .audit)
     }
 
     /// Writes `entry` at the end; durable when this returns. One that stands already, by a write whose answer was lost, is
@@ -58,15 +58,16 @@ package final class AuditLog: Sendable {
             }
             let record = AuditRecord(entry, number: head.number &+ 1, behind: head.hash)
             do throws(StoreError) {
-                _ = try await self.records.write(record.encoded(), at: .audit(record.number), expecting: nil)
+                guard case .written = try await self.log.place(record.encoded(), at: record.number) else {
+                    losses += 1
+                    guard losses <= Self.mostLosses else { throw .conflict(nil) }
+                    continue
+                }
                 self.keep(Head(number: record.number, hash: record.hash))
                 return record
             } catch {
-                switch error.code {
-                case .conflict where losses < Self.mostLosses: losses += 1
-                case .unreachable where attempts + 1 < tries: attempts += 1
-                default: throw error
-                }
+                attempts += 1
+                guard error.code == .unreachable, attempts < tries else { throw error }
             }
         }
     }
@@ -114,60 +115,32 @@ extension AuditLog {
         var items: [AuditItem] = []
         var last = after
         while items.count < limit {
-            let page = try await self.records.store.records(
-                under: .audit,
-                after: .audit(last),
-                limit: limit - items.count
-            )
-            guard !page.isEmpty else { return items }
-            for record in page {
-                guard let number = Self.number(of: record.key) else { return items }
-                items.append(try self.item(number, record.stored))
-                last = number
-            }
+            let page = try await self.log.page(behind: last, limit: limit - items.count)
+            guard let end = page.last else { return items }
+            for item in page { items.append(try self.open(item)) }
+            last = end.number
         }
         return items
     }
 
     /// The number of the last record; 0 where there is none. Right also where others are missing.
     package func lastNumber() async throws(StoreError) -> UInt64 {
-        var low = self.known.withLock { $0?.number } ?? 0
-        var step: UInt64 = 1
-        while step < 1 << 62, let found = try await self.first(after: low &+ step &- 1), found > low {
-            low = found
-            step *= 2
-        }
-        var high = low &+ step &- 1
-        while low < high {
-            let middle = low + (high - low) / 2
-            if let found = try await self.first(after: middle) { low = found } else { high = middle }
-        }
-        return low
-    }
-
-    private func first(after: UInt64) async throws(StoreError) -> UInt64? {
-        try await self.records.store.records(under: .audit, after: .audit(after), limit: 1).first.flatMap { record in
-            Self.number(of: record.key)
-        }
-    }
-
-    private static func number(of key: RecordKey) -> UInt64? {
-        UInt64(key.rawValue.dropFirst(RecordKey.Prefix.audit.rawValue.count))
+        try await self.log.lastNumber(from: self.known.withLock { $0?.number } ?? 0)
     }
 
     /// What stands at `number`; `nil` for nothing.
     private func item(_ number: UInt64) async throws(StoreError) -> AuditItem? {
-        guard let stored = try await self.records.store.read(.audit(number)) else { return nil }
-        return try self.item(number, stored)
+        guard let item = try await self.log.item(number) else { return nil }
+        return try self.open(item)
     }
 
-    private func item(_ number: UInt64, _ stored: StoredRecord) throws(StoreError) -> AuditItem {
+    private func open(_ item: NumberedLog.Item) throws(StoreError) -> AuditItem {
         do throws(StoreError) {
-            let record = try AuditRecord(decoding: try self.records.open(stored, at: .audit(number)).plaintext)
-            return record.number == number ? .record(record) : .unreadable(number)
+            let record = try AuditRecord(decoding: try self.log.open(item))
+            return record.number == item.number ? .record(record) : .unreadable(item.number)
         } catch {
             guard error.code == .unreadable else { throw error }
-            return .unreadable(number)
+            return .unreadable(item.number)
         }
     }
 }

@@ -65,14 +65,34 @@ extension KillEntry {
         }
     }
 
+    /// Fills the number `epoch` where the entry is lost and nobody knows more of it than that it told of imports: a
+    /// snapshot leaves those out. It tells of none, and is the same whoever writes it.
+    static func filler(at epoch: Epoch) -> KillEntry {
+        KillEntry(
+            .replaced,
+            .all,
+            id: KillID(rawValue: "\(Self.fillerPrefix)\(epoch)"),
+            at: WallTime(millisecondsSince1970: 0)
+        )
+    }
+
+    private static let fillerPrefix = "filler-"
+    private var isFiller: Bool { self.kind == .replaced && self.id.rawValue.hasPrefix(Self.fillerPrefix) }
+
+    /// Whether it is `other`, or one of the two fills the place of the other.
+    package func standsFor(_ other: KillEntry) -> Bool {
+        self.id == other.id
+            || self.kind == .replaced && other.kind == .replaced && (self.isFiller || other.isFiller)
+    }
+
     /// How many imports one entry tells of at most.
     static let mostReplacements = 1_000
 }
 
 extension KillEpochs {
-    /// Takes up the entry behind the last.
-    package mutating func fold(_ entry: KillEntry) {
-        let epoch = self.last.next
+    /// Takes up an entry behind the last.
+    package mutating func fold(_ numbered: NumberedKillEntry) {
+        let (epoch, entry) = (numbered.epoch, numbered.entry)
         switch entry.kind {
         case .kill: self.raise(entry.scope, at: epoch, holds: true, streams: entry.streams)
         case .removed: self.raise(entry.scope, at: epoch, holds: false)

@@ -17,7 +17,7 @@ package struct Revoker: Sendable {
     let accounts: AccountVault
     let boot: BootID
     /// Knows which other boots have ended for certain.
-    let witness: (any BootWitness)?
+    let witness: any BootWitness
     let timepiece: Timepiece
     let logger: Logger
     let endpoint: Endpoints
@@ -27,7 +27,7 @@ package struct Revoker: Sendable {
     init(
         _ records: SealedRecords,
         boot: BootID,
-        witness: (any BootWitness)?,
+        witness: any BootWitness,
         timepiece: Timepiece,
         logger: Logger,
         endpoint: @escaping Endpoints

@@ -214,14 +214,12 @@ extension RefreshEngine {
     /// - Parameters:
     ///   - isDone: whether a record is the one that was to be written, by a write whose answer was lost; else known by its
     ///     grant.
-    ///   - standIn: what to go by where the configuration says nothing of the account.
     ///   - make: given what the configuration says at that moment.
     /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read;
     ///   and which of the two.
     func rewrite(
         _ account: AccountID,
         isDone: ((AccountRecord, AccountPlan) -> Bool)? = nil,
-        standIn: AccountPlan? = nil,
         _ make: (AccountVault.Entry?, AccountPlan) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
@@ -237,13 +235,12 @@ extension RefreshEngine {
             case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
             case .failure: continue
             }
-            guard let plan = self.plan(of: account) ?? standIn else { throw .notConfigured(account) }
+            guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
             if let unanswered, let entry, isDone?(entry.record, plan) ?? (entry.record.grant == unanswered.grant) {
                 return (entry, true)
             }
             guard let record = try await make(entry, plan) else { return (entry, false) }
-            // The configuration was read again meanwhile: what was made is for another provider or client than now. For an
-            // account that is gone it is written all the same: its tokens may be revoked by now.
+            // The configuration was read again meanwhile: what was made is for another provider or client than now.
             if let current = self.plan(of: account), !plan.asks(like: current) { continue }
             unanswered = record
             switch await self.write(record, for: account, expecting: entry?.version) {

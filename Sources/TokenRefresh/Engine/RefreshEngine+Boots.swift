@@ -6,12 +6,11 @@ internal import TokenStorage
 extension RefreshEngine {
     /// Whether a record that was read carries the claim of another boot that has ended for certain.
     func isHolderDead(_ result: Result<AccountVault.Entry?, StoreError>) async -> Bool {
-        guard let witness, let claim = (try? result.get())?.record.claim, claim.boot != self.boot else { return false }
-        return await witness.isDead(claim.boot)
+        guard let claim = (try? result.get())?.record.claim, claim.boot != self.boot else { return false }
+        return await self.host.isDead(claim.boot)
     }
 
     func log(isJournalled: Bool, _ account: AccountID) {
-        guard self.journal != nil else { return }
         if isJournalled {
             self.logger.warning(
                 "new tokens stand in the journal until the store takes them",

@@ -22,6 +22,7 @@ extension RefreshEngine {
             ),
             timeout: plan.timeout,
             answerTimeout: plan.endpoint.answerTimeout,
+            journalsFirst: self.vault.guarantees.reach == .network,
             boot: self.boot,
             claim: .random(),
             demand: demand,
@@ -98,9 +99,9 @@ extension RefreshEngine {
                 case .success(let verdict): action = flight.didRedeem(verdict, now: self.timepiece.now)
                 case .failure(let reason): action = flight.didWithdraw(reason)
                 }
-            case .journal(let record):
-                place = await self.journal?.keep(record, for: account)
-                self.log(isJournalled: place != nil, account)
+            case .journal(let record, let isPrecaution):
+                place = await self.host.keep(record, for: account)
+                if !isPrecaution || place == nil { self.log(isJournalled: place != nil, account) }
                 action = flight.didJournal(place != nil, now: self.timepiece.now)
             case .pass(let entry, let receivedAt):
                 self.take(entry, of: account, receipt: .here(at: receivedAt), isStored: false)
@@ -110,7 +111,7 @@ extension RefreshEngine {
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
                 if ticket != nil, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
-                if let place, !outcome.leavesJournal { await self.journal?.release(place) }
+                if let place, !outcome.leavesJournal { await self.host.release(place) }
                 self.land(plan, outcome, by: ticket, wasErrand: demand.ripe != nil)
                 await self.lookForKill(after: outcome, plan)
                 await self.doubtMove(of: outcome.sight?.entry?.record, by: plan)

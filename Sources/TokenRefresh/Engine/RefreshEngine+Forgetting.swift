@@ -7,74 +7,48 @@ internal import TokenStorage
 
 /// An account's tokens are taken away by an operator's word.
 extension RefreshEngine {
-    /// Has the provider revoke the account's tokens (RFC 7009), and writes an empty record in their place, whatever
-    /// the provider did. Also of an account that is not in the configuration any more, of which there is a record.
+    /// Has the provider revoke the account's tokens (RFC 7009), and forgets them, whatever the provider did. Also of an
+    /// account that is not in the configuration any more, of which there is a record.
+    ///
+    /// An entry of the kill log comes first: every token that was issued by then is dead for all replicas, and what is left of
+    /// them, such as those of a refresh under way, is taken away and revoked like killed tokens.
     ///
     /// - Returns: what became of each token; and, where that was revoked or refused, those taken away before, such as by a
     ///   removal that broke off, that are not revoked yet.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
-        let read = await self.read(account)
-        // Also where the account is taken out from now on: a removal that has begun goes through.
-        var standIn = self.plan(of: account)
-        if standIn == nil {
-            switch read {
-            case .success(let entry?): standIn = self.standIn(for: account, by: entry.record)
-            case .success(nil): throw .notConfigured(account)
-            case .failure(let error): throw AccountChangeError(account, error)
-            }
+        let configured = self.plan(of: account)
+        let before = await self.read(account)
+        // Also where the account is taken out of the configuration from now on: a removal that has begun goes through.
+        let standIn = configured == nil ? try self.standIn(for: account, by: before) : nil
+        guard let plan = configured ?? standIn else { throw .notConfigured(account) }
+        let epochs = try await self.tellOfRemoval(of: account)
+        defer { self.kills.storedDead() }
+        // A refresh may have been committed before the entry; a sweep may have emptied the record behind it.
+        let entry: AccountVault.Entry?
+        do throws(StoreError) {
+            entry = try await self.read(account).get()
+        } catch {
+            throw AccountChangeError(account, error)
         }
-        // What the sweep may take away in the meantime is answered for here too.
-        let before = try? read.get()?.record
-        var epochs = try await self.tellOfRemoval(of: account)
-        let grant = GrantID.random()
-        var revoked: Set<TokenMark> = []
-        var settled: [Secret] = []
+        let isDead = entry.map { entry in
+            entry.record.tokens != nil
+                && epochs.verdict(on: entry.record, of: account, at: entry.record.binding.provider) != .live
+        }
+        let known = (try? before.get())?.record
         var outcomes: [ForgottenToken] = []
-        // Of earlier rounds too, between which and the write a refresh's commit has come.
-        var dead: AccountRecord?
-        let rewrite = try await self.rewrite(account, standIn: standIn) { entry, plan throws(AccountChangeError) in
-            guard let record = entry?.record else { return nil }
-            let isSwept = record.tokens == nil && record.mark == before?.mark
-            let tokens = isSwept ? before?.tokens : record.tokens
-            guard tokens != nil || dead != nil else { return nil }
-            if record.tokens != nil,
-                epochs.verdict(on: record, of: account, at: record.binding.provider) == .live
-            {
-                // Stored since that was said, such as a mint's: it goes as the others do, at all replicas.
-                epochs = try await self.tellOfRemoval(of: account)
-            }
-            if let tokens, revoked.insert(record.mark).inserted {
-                let round = await self.revoke(tokens, of: record, plan)
-                outcomes += round
-                settled += [tokens.refreshToken, tokens.accessToken].compactMap { $0 }
-                // They may live on: the provider is asked again for a day, also when it is back in the configuration.
-                if round.contains(where: \.isUnreachable) { try await self.writeDown(record, of: account) }
-            }
-            // They stay dead, also where the provider can't revoke them.
-            var removed = dead ?? record
-            removed.tokens = record.tokens
-            removed.rememberKilled(of: record)
-            removed.rememberKilled()
-            dead = removed
-            return AccountRecord(
-                grant: grant,
-                generation: .none,
-                tokens: nil,
-                stamp: epochs.last,
-                binding: plan.binding,
-                killed: removed.killed
-            )
-        }
-        self.take(rewrite.entry, of: account, receipt: .stored)
-        if rewrite.hasWritten {
+        var settled: [Secret] = []
+        if let doomed = isDead == true ? entry?.record : known, let tokens = doomed.tokens {
+            outcomes = await self.revoke(tokens, of: doomed, plan)
+            settled = [tokens.refreshToken, tokens.accessToken].compactMap { $0 }
+            // They may live on: the provider is asked again for a day, also when it is back in the configuration.
+            if outcomes.contains(where: \.isUnreachable) { try await self.writeDown(doomed, of: account) }
+            if isDead == true, let entry { await self.empty(entry, of: account, by: epochs, plan) }
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
+            // What could not be revoked now is among those that wait, and is named once.
+            guard !outcomes.contains(where: \.isUnreachable) else { return outcomes }
         }
-        // What could not be revoked now is among those that wait, and is named once.
-        guard !outcomes.contains(where: \.isUnreachable) else { return outcomes }
         // Of an account that nothing was ever taken from nothing waits: to look for that takes reading all that does.
-        guard before.map({ !$0.killed.isEmpty }) ?? true, rewrite.entry?.record.killed.isEmpty == false else {
-            return outcomes
-        }
+        guard entry != nil, known.map({ !$0.killed.isEmpty }) ?? true else { return outcomes }
         do throws(AccountChangeError) {
             // A sweep may have written down, and be about to ask of, what was revoked here.
             return outcomes + (try await self.unrevoked(of: account, besides: settled))
@@ -83,6 +57,28 @@ extension RefreshEngine {
             guard outcomes.isEmpty else { return outcomes }
             throw error
         }
+    }
+
+    /// Writes an empty record in place of dead tokens that were taken to their provider. Where another writes meanwhile, or
+    /// the store is away, the sweep finds them.
+    private func empty(
+        _ entry: AccountVault.Entry,
+        of account: AccountID,
+        by epochs: KillEpochs,
+        _ plan: AccountPlan
+    ) async {
+        var dead = entry.record
+        dead.rememberKilled()
+        let record = AccountRecord(
+            grant: .random(),
+            generation: .none,
+            tokens: nil,
+            stamp: epochs.last,
+            binding: (self.plan(of: account) ?? plan).binding,
+            killed: dead.killed
+        )
+        guard case .success(let version) = await self.write(record, for: account, expecting: entry.version) else { return }
+        self.take(AccountVault.Entry(record: record, version: version), of: account, receipt: .stored)
     }
 
     /// The account's tokens that were taken away, by whatever, and are not revoked yet, as ``forget(_:)`` names them. To look
@@ -112,8 +108,22 @@ extension RefreshEngine {
         return try await self.epochs(for: account)
     }
 
-    private func standIn(for account: AccountID, by record: AccountRecord) -> AccountPlan {
-        AccountPlan(account: account, provider: record.binding.provider, endpoint: self.revoker(of: record.binding))
+    /// To go by where the configuration says nothing of the account; `nil` where the store does not, either.
+    private func standIn(
+        for account: AccountID,
+        by read: Result<AccountVault.Entry?, StoreError>
+    ) throws(AccountChangeError) -> AccountPlan? {
+        do throws(StoreError) {
+            return try read.get().map { entry in
+                AccountPlan(
+                    account: account,
+                    provider: entry.record.binding.provider,
+                    endpoint: self.revoker(of: entry.record.binding)
+                )
+            }
+        } catch {
+            throw AccountChangeError(account, error)
+        }
     }
 
     /// Goes by another account of the same client, where there is one, else by the provider without any.

@@ -55,10 +55,8 @@ package final class RefreshEngine: Sendable {
     let vault: AccountVault
     let kills: any KillReader
     let boot: BootID
-    /// Knows which other boots on this host have ended.
-    let witness: (any BootWitness)?
-    /// Keeps successes that the store does not take.
-    let journal: (any SuccessJournal)?
+    /// Knows which other boots on this host have ended, and keeps successes that the store does not take.
+    let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
     let relay: EventRelay
@@ -75,8 +73,7 @@ package final class RefreshEngine: Sendable {
     ///   - plans: one for each account; a later one of the same account wins.
     ///   - kills: asked before a refresh token is spent, and after new tokens are stored.
     ///   - boot: of this process, and of no other engine on the same store.
-    ///   - witness: knows which other boots have ended; without one their claims are waited out.
-    ///   - journal: keeps successes that the store does not take; without one they are kept in hand alone.
+    ///   - host: what outlives the process here.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
     ///   - endpoint: where tokens made for somebody are revoked whom no account names any more; `nil` where the configuration
     ///     knows no such provider either.
@@ -87,8 +84,7 @@ package final class RefreshEngine: Sendable {
         vault: AccountVault,
         kills: any KillReader,
         boot: BootID,
-        witness: (any BootWitness)? = nil,
-        journal: (any SuccessJournal)? = nil,
+        host: any HostState = NoHostState(),
         limits: RefreshLimits = RefreshLimits(),
         timepiece: Timepiece = .system,
         logger: Logger,
@@ -100,8 +96,7 @@ package final class RefreshEngine: Sendable {
         self.vault = vault
         self.kills = kills
         self.boot = boot
-        self.witness = witness
-        self.journal = journal
+        self.host = host
         self.timepiece = timepiece
         self.logger = logger
         self.random = random

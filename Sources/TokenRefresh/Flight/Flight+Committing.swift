@@ -118,23 +118,35 @@ extension Flight {
     }
 
     private mutating func commit(_ success: Success) -> FlightAction {
+        if self.plan.journalsFirst, success.isJournalled == nil {
+            self.state = .journalling(success)
+            return .journal(success.record, isPrecaution: true)
+        }
         self.state = .committing(success)
         return .write(success.record, expecting: self.version)
     }
 
     private mutating func commitLater(_ success: Success, now: Moment) -> FlightAction {
-        guard success.isJournalled == nil, self.plan.mints == nil else {
-            return self.commitAfterPause(success, now: now)
-        }
+        guard self.plan.mints == nil else { return self.commitAfterPause(success, now: now) }
+        guard success.isJournalled == nil else { return self.serve(success, now: now) }
         self.state = .journalling(success)
-        return .journal(success.record)
+        return .journal(success.record, isPrecaution: false)
     }
 
     /// The journal holds the new tokens, or can't be written: then they are as safe as before.
     package mutating func didJournal(_ isKept: Bool, now: Moment) -> FlightAction {
         guard case .journalling(var success) = self.state else { return self.poison() }
         success.isJournalled = isKept
-        guard isKept, case .tokens = success.issued else { return self.commitAfterPause(success, now: now) }
+        // Then the store was not asked yet.
+        if self.plan.journalsFirst { return self.commit(success) }
+        return self.serve(success, now: now)
+    }
+
+    /// Serves those who wait from the journal, once; the store is asked again later.
+    private mutating func serve(_ success: Success, now: Moment) -> FlightAction {
+        guard success.isJournalled == true, !success.isPassed, case .tokens = success.issued else {
+            return self.commitAfterPause(success, now: now)
+        }
         self.state = .passing(success)
         // As the commit will leave it, unless another writer comes between; that one's version is no lower.
         let entry = AccountVault.Entry(record: success.record, version: self.version?.next ?? .first)
@@ -143,7 +155,8 @@ extension Flight {
 
     /// Those who waited have been served.
     package mutating func didPass(now: Moment) -> FlightAction {
-        guard case .passing(let success) = self.state else { return self.poison() }
+        guard case .passing(var success) = self.state else { return self.poison() }
+        success.isPassed = true
         return self.commitAfterPause(success, now: now)
     }
 

@@ -14,8 +14,9 @@ package enum FlightAction: Equatable, Sendable {
     case redeem(Secret, sendBy: BootInstant)
     /// Have an access token minted, unless the request can't leave by `sendBy` → ``Flight/didRedeem(_:now:)``.
     case mint(sendBy: BootInstant)
-    /// Keep new tokens in the journal, since the store does not take them → ``Flight/didJournal(_:now:)``.
-    case journal(AccountRecord)
+    /// Keep new tokens in the journal, since the store does not take them, or before it is asked to →
+    /// ``Flight/didJournal(_:now:)``.
+    case journal(AccountRecord, isPrecaution: Bool)
     /// Serve those who wait from new tokens that the journal holds, before the store does → ``Flight/didPass(now:)``.
     case pass(AccountVault.Entry, receivedAt: BootInstant)
     /// Wait → ``Flight/didPause(_:)``.

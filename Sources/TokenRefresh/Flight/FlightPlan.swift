@@ -18,6 +18,9 @@ package struct FlightPlan: Sendable {
     package let timeout: Duration
     /// The longest a token request lasts: until then its answer may come, and nobody sends the refresh token again.
     package let answerTimeout: Duration
+    /// Whether new tokens are to be in the journal before the store is asked to take them: it may lose what it has
+    /// acknowledged.
+    package let journalsFirst: Bool
     package let boot: BootID
     /// Drawn for this flight.
     package let claim: ClaimID
@@ -35,6 +38,7 @@ package struct FlightPlan: Sendable {
         proofs: ProofOrder = ProofOrder(),
         timeout: Duration,
         answerTimeout: Duration? = nil,
+        journalsFirst: Bool = false,
         boot: BootID,
         claim: ClaimID,
         demand: Demand,
@@ -48,6 +52,7 @@ package struct FlightPlan: Sendable {
         self.proofs = proofs
         self.timeout = timeout
         self.answerTimeout = max(answerTimeout ?? timeout, timeout)
+        self.journalsFirst = journalsFirst && mints == nil
         self.boot = boot
         self.claim = claim
         self.demand = demand

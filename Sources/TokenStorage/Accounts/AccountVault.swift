@@ -14,6 +14,9 @@ package struct AccountVault: Sendable {
         self.records = records
     }
 
+    /// What the store promises.
+    package var guarantees: StoreGuarantees { self.records.store.guarantees }
+
     /// A record and which write it is: what the next write expects.
     package struct Entry: Equatable, Sendable {
         package var record: AccountRecord

@@ -33,18 +33,18 @@ enum Assembly {
         StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
         let store = try await Self.openStore(settings, metrics, logger: logger)
-        // The memory store's next start has no other.
-        let copy = KeptLog(
-            in: settings.stateDirectory,
-            of: settings.store.isDurable ? store.opened.storeID.rawValue : KeptLog.memory
+        let host = DirectoryHostState(
+            settings.stateDirectory,
+            of: store.opened,
+            isDurable: settings.store.isDurable
         )
         if settings.store.isDurable {
             do throws(StoreError) {
                 let records = store.opened.records
-                if !acceptsOlderStore { try await KillSwitch.expectWhole(records, copy: copy, logger: logger) }
+                if !acceptsOlderStore { try await KillSwitch.expectWhole(records, copy: host, logger: logger) }
                 try await KillSwitch.expectNoOther(
                     records,
-                    copy: copy,
+                    copy: host.killLog,
                     acceptsOlderStore: acceptsOlderStore,
                     logger: logger
                 )
@@ -57,7 +57,8 @@ enum Assembly {
         let audit = AuditTrail(store.opened.records, boot: boot, replica: name, logger: logger)
         let takeover = claim == .successor ? try await Self.announceTakeover(in: audit) : nil
         let keeper = EndpointKeeper()
-        let register = await BootKeeper.begin(boot, settings, store.opened, logger: logger)
+        let boots = BootKeeper(host, logger: logger)
+        await boots.begin(boot, settings, store.opened)
         do throws(CommandFailure) {
             let providers = try ProviderRoster(settings, keeper: keeper, logger: logger)
             let gateway = try await Self.assemble(
@@ -68,10 +69,10 @@ enum Assembly {
                 metrics,
                 audit: audit,
                 ports: claim,
-                copy: copy,
+                host: host,
+                boots: boots,
                 acceptsOlderStore: acceptsOlderStore,
                 boot: boot,
-                register: register,
                 startedAt: startedAt,
                 log: log,
                 logger: logger
@@ -81,7 +82,7 @@ enum Assembly {
         } catch {
             if let takeover { await audit.end(takeover, "failed") }
             await keeper.shutDown()
-            await register?.close()
+            await host.close()
             throw error
         }
     }
@@ -94,10 +95,10 @@ enum Assembly {
         _ metrics: ProgramMetrics,
         audit: AuditTrail,
         ports claim: PortClaim,
-        copy: KeptLog,
+        host: DirectoryHostState,
+        boots: BootKeeper,
         acceptsOlderStore: Bool,
         boot: BootID,
-        register: BootRegister?,
         startedAt: WallTime,
         log: LogWriter,
         logger: Logger
@@ -123,8 +124,7 @@ enum Assembly {
             boot: boot,
             name: settings.replica.name ?? HostName.text,
             lease: settings.replica.lease,
-            witness: register,
-            copy: copy,
+            host: host,
             logger: logger,
             fence: fence,
             endpoint: { current.current.endpoint(of: $0) }
@@ -141,8 +141,7 @@ enum Assembly {
             vault: store.opened.accounts,
             kills: kills,
             boot: boot,
-            witness: register,
-            journal: settings.store.isDurable ? register : nil,
+            host: host,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
             endpoint: { current.current.endpoint(of: $0) },
@@ -249,7 +248,7 @@ enum Assembly {
             metrics: metricsServer,
             keeper: keeper,
             counts: metrics,
-            boots: register.map { BootKeeper($0, logger: logger) },
+            boots: boots,
             room: room,
             standing: standing,
             closeStore: store.close,

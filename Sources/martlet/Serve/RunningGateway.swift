@@ -33,7 +33,7 @@ struct RunningGateway {
     let keeper: EndpointKeeper
     let counts: ProgramMetrics
     /// This boot among those of this host; `nil` where it can have no lock.
-    let boots: BootKeeper?
+    let boots: BootKeeper
     let room: DescriptorRoom
     /// Where a reload leaves what came of it.
     let standing: ReloadStanding
@@ -110,14 +110,14 @@ private struct EngineService: Service {
     /// It has ended when this does.
     let kills: KillSwitch
     let keeper: EndpointKeeper
-    let boots: BootKeeper?
+    let boots: BootKeeper
     let closeStore: @Sendable () async -> Void
     let logger: Logger
 
     func run() async throws {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.keeper.run() }
-            tasks.addTask { await self.boots?.run() }
+            tasks.addTask { await self.boots.run() }
             await withGracefulShutdownHandler {
                 await self.engine.run()
             } onGracefulShutdown: {
@@ -133,7 +133,7 @@ private struct EngineService: Service {
             tasks.cancelAll()
         }
         // Where the service was cut off, callers may still be served: this boot is dead when its process is.
-        if !Task.isCancelled { await self.boots?.end(leavesNothing: self.kills.hasLeft) }
+        if !Task.isCancelled { await self.boots.end(leavesNothing: self.kills.hasLeft) }
         await self.closeStore()
     }
 }

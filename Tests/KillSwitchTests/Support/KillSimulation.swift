@@ -36,12 +36,13 @@ struct KillSimulation {
         case read
         case perform(KillMachine.PollAction)
         case answer(@Sendable (inout KillMachine) -> KillMachine.PollAction)
-        case fence([KillEntry])
+        case fence(KillLogContents)
         case raise(KillEntry, at: Epoch)
         case look(Epoch)
         case wait(Epoch, KillMachine.WaitAction)
         case kill
         case revive
+        case fold
     }
 
     private final class Replica {
@@ -80,6 +81,8 @@ struct KillSimulation {
     private var placed: Set<KillID> = []
     private(set) var pollsThatGaveALease = 0
     private(set) var restored = 0
+    /// How often the log was folded.
+    private(set) var folds = 0
 
     private static let lease = Duration.seconds(10)
     private let weather: Weather
@@ -149,18 +152,18 @@ struct KillSimulation {
 
     private mutating func lookAtTheEnd() async {
         guard self.violations.isEmpty else { return }
-        let log = (try? await KillLog(self.records).entries(behind: .start)) ?? []
+        let log = (try? await KillLog(self.records).contents()) ?? KillLogContents()
         for replica in self.replicas where self.instant < replica.leaseUntil {
             // I2, of the log: what a replica goes by stands, or is back.
-            let known = replica.machine.log.entries.map(\.id)
-            if known != log.prefix(known.count).map(\.id) {
-                self.violations.append("\(known.count) entries are gone by, of which the store has \(log.count)")
+            let known = replica.machine.log.contents
+            if log.last < known.last || !log.agrees(with: known) {
+                self.violations.append("\(known.last) entries are gone by, of which the store has \(log.last)")
             }
         }
         guard !self.hasLost else { return }
         let living = Set(self.replicas.map(\.boot))
         for (id, boot) in self.ordered {
-            let count = log.count { $0.id == id }
+            let count = log.numbered().count { $0.entry.id == id }
             // What the store has not taken ends with its process: there is no directory here that would outlive it.
             let mustStand = self.placed.contains(id) || living.contains(boot)
             if count > 1 || count == 0 && mustStand { self.violations.append("the kill \(id) stands \(count) times") }
@@ -188,8 +191,8 @@ struct KillSimulation {
             await self.perform(action, index)
         case .answer(let event):
             self.follow(index, event(&replica.machine))
-        case .fence(let entries):
-            self.fence(index, by: entries)
+        case .fence(let contents):
+            self.fence(index, by: contents)
             self.follow(index, replica.machine.didFence())
         case .raise(let entry, let epoch):
             await self.raise(entry, at: epoch, index)
@@ -202,6 +205,9 @@ struct KillSimulation {
         case .kill:
             // So late that there is fair weather left to complete it in.
             if self.isFoul { self.kill(index) }
+        case .fold:
+            self.schedule(self.upTo(.seconds(10)), index, .fold)
+            await self.fold(index)
         case .revive:
             let entry = KillEntry(.revive, .all, reason: "", at: self.moment.wall)
             self.schedule(.zero, index, .raise(entry, at: replica.machine.log.epochs.last.next))
@@ -221,8 +227,8 @@ struct KillSimulation {
             if self.mutation == .leaseFromTheEnd, replica.renews {
                 replica.leaseUntil = replica.leaseUntil.advanced(by: self.now - replica.pollStartedAt)
             }
-        case .fence(let entries):
-            self.schedule(self.upTo(.milliseconds(50)), index, .fence(entries))
+        case .fence(let contents):
+            self.schedule(self.upTo(.milliseconds(50)), index, .fence(contents))
         case .readReplica, .writeReplica, .readLog, .place:
             self.schedule(self.storeTime(), index, .perform(action))
         }
@@ -241,10 +247,10 @@ struct KillSimulation {
             event = { $0.didWriteReplica(result) }
         case .readLog(let last):
             let result = await Self.result { () async throws(StoreError) in
-                try await replica.log.entries(behind: last)
+                try await replica.log.read(behind: last)
             }
-            let (known, isBlind) = (replica.machine.log.entries.suffix(1), self.mutation == .nothingIsRestored)
-            event = { $0.didReadLog(isBlind ? result.map { $0.isEmpty ? Array(known) : $0 } : result) }
+            let (known, isBlind) = (replica.machine.log.contents, self.mutation == .nothingIsRestored)
+            event = { $0.didReadLog(isBlind ? result.map { Self.blind($0, known) } : result) }
         case .place(let entry, let epoch):
             let result = await Self.result { () async throws(StoreError) in
                 try await replica.log.place(entry, at: epoch)
@@ -256,11 +262,20 @@ struct KillSimulation {
         self.schedule(self.storeTime(), index, .answer(event))
     }
 
-    private mutating func fence(_ index: Int, by entries: [KillEntry]) {
+    /// What a replica would take from a read that does not look for what it knows.
+    private static func blind(_ reading: KillLog.Reading, _ known: KillLogContents) -> KillLog.Reading {
+        switch reading {
+        case .tail(let entries) where entries.isEmpty: .whole(known)
+        case .whole(let read) where read.last < known.last: .whole(known)
+        case .tail, .whole: reading
+        }
+    }
+
+    private mutating func fence(_ index: Int, by contents: KillLogContents) {
         let replica = self.replicas[index]
-        let epochs = replica.machine.log.fencing(by: entries)
+        let epochs = replica.machine.log.fencing(by: contents)
         replica.fenced = epochs
-        let (kills, _) = replica.machine.log.fenced(by: entries, epochs, draining: 0)
+        let (kills, _) = replica.machine.log.fenced(by: contents, epochs, draining: 0)
         for kill in kills where replica.watched.insert(kill.epoch).inserted {
             self.schedule(self.upTo(.seconds(1)), index, .look(kill.epoch))
         }
@@ -271,8 +286,16 @@ struct KillSimulation {
         let entry = KillEntry(.kill, .all, reason: "", at: self.moment.wall)
         _ = replica.machine.log.order(PendingKill(entry: entry))
         self.ordered[entry.id] = replica.boot
-        self.fence(index, by: [])
+        self.fence(index, by: replica.machine.log.contents)
         self.schedule(self.storeTime(), index, .raise(entry, at: replica.machine.log.epochs.last.next))
+    }
+
+    private mutating func fold(_ index: Int) async {
+        let replica = self.replicas[index]
+        let keeper = KillLogKeeper(replica.log, replica.vault, fewest: 2)
+        guard let epoch = try? await keeper.fold(replica.machine.log) else { return }
+        self.folds += 1
+        replica.machine.log.fold(upTo: epoch)
     }
 
     private mutating func raise(_ entry: KillEntry, at epoch: Epoch, _ index: Int) async {
@@ -283,6 +306,9 @@ struct KillSimulation {
             }
             guard try await replica.log.place(entry, at: epoch) != .taken else {
                 return self.schedule(self.storeTime(), index, .raise(entry, at: epoch.next))
+            }
+            if let folded = try await replica.log.foldedUpTo(), folded >= epoch {
+                return self.schedule(self.storeTime(), index, .raise(entry, at: folded.next))
             }
             self.placed.insert(entry.id)
         } catch {
@@ -318,7 +344,7 @@ struct KillSimulation {
                 next = replica.machine.wait(for: epoch)
                 if case .expel = next { next = nil }
             case .check(let id):
-                if try await replica.log.entry(epoch)?.id == id {
+                if try await replica.log.stands(id, at: epoch) {
                     replica.machine.log.note(kill: epoch) { $0.isEnded = true }
                     self.complete[id] = epoch
                     return
@@ -363,6 +389,7 @@ struct KillSimulation {
         self.schedule(.seconds(2) + self.upTo(.seconds(2)), index, .read)
         for _ in 0..<2 { self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .kill) }
         self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .revive)
+        self.schedule(.seconds(3) + self.upTo(.seconds(10)), index, .fold)
     }
 
     private var instant: BootInstant { self.moment.boot }

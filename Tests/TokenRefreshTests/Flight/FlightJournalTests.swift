@@ -39,6 +39,38 @@ import TokenStorage
         #expect(bench.passed.first == bench.stored)
     }
 
+    @Test(arguments: [true, false])
+    func `given a store that may lose its last writes, the journal is asked first, and holds up nothing where it is full`(
+        hasJournal: Bool
+    ) {
+        var bench = FlightBench(.expired(), [.success(.sample())])
+        bench.journalsFirst = true
+        bench.hasJournal = hasJournal
+
+        let outcome = bench.fly()
+
+        #expect(outcome.result == .committed)
+        #expect(bench.steps == ["read", "admit", "claim", "redeem", "journal", "commit"])
+        #expect(bench.journalled == (hasJournal ? [bench.stored?.record].compactMap { $0 } : []))
+        #expect(bench.passed.isEmpty)
+    }
+
+    @Test(arguments: [StoreError.away, .full])
+    func `I13_given such a store that does not take it, those who wait are served from the journal, once`(
+        fault: StoreError
+    ) {
+        var bench = Self.bench(fault, until: .seconds(30))
+        bench.journalsFirst = true
+
+        let outcome = bench.fly()
+
+        let first = ["read", "admit", "claim", "redeem", "journal", "commit", "pass", "pause"]
+        #expect(Array(bench.steps.prefix(8)) == first)
+        #expect(bench.steps.count { $0 == "journal" } == 1)
+        #expect(bench.steps.count { $0 == "pass" } == 1)
+        #expect(outcome.result == .committed)
+    }
+
     @Test func `I13_nobody is served where neither store nor journal takes it, and the commit is not held up`() {
         var bench = Self.bench(.full, until: .seconds(30))
         bench.hasJournal = false

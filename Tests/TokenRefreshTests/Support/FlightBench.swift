@@ -30,6 +30,7 @@ struct FlightBench {
     var refusal: PassError?
     /// Whether the journal can be written.
     var hasJournal = true
+    var journalsFirst = false
     /// What the journal holds.
     private(set) var journalled: [AccountRecord] = []
     /// What those who wait were given before the store had it.
@@ -87,6 +88,7 @@ struct FlightBench {
                 acceptedAt: self.proofAcceptedAt
             ),
             timeout: self.timeout,
+            journalsFirst: self.journalsFirst,
             boot: Self.boot,
             claim: Self.claim,
             demand: self.demand,
@@ -117,7 +119,7 @@ struct FlightBench {
             case .mint(let sendBy):
                 self.shown.append(flight.proof)
                 action = flight.didRedeem(self.redeem(Secret("mint"), by: sendBy), now: self.now)
-            case .journal(let record):
+            case .journal(let record, _):
                 if self.hasJournal { self.journalled.append(record) }
                 action = flight.didJournal(self.hasJournal, now: self.now)
             case .pass(let entry, _):

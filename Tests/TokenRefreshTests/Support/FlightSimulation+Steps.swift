@@ -120,7 +120,7 @@ extension FlightSimulation {
             self.schedule(self.upTo(.milliseconds(2_500)) + self.stop(), replica, send)
         case .mint:
             self.violations.append("a token was minted for an account with a refresh token")
-        case .journal(let record):
+        case .journal(let record, _):
             let isKept = self.chance.happens(0.8)
             if isKept { replica.journal = record }
             self.schedule(self.upTo(.milliseconds(20)), replica, .journal(isKept))
@@ -138,6 +138,7 @@ extension FlightSimulation {
 
     mutating func end(_ outcome: FlightOutcome, _ replica: SimulatedReplica) {
         _ = replica.desk.land(outcome, now: self.moment.boot)
+        replica.settled = replica.journal ?? replica.settled
         replica.journal = nil
         replica.endedLastAt = self.now
         if let dropped = outcome.dropped {

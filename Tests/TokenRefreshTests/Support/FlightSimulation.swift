@@ -199,7 +199,7 @@ struct FlightSimulation {
         replica.isDead = true
         // Its connection went with it. The claim may be broken at once: whatever it asked counts as ambiguous.
         if let asked = replica.asks { self.provider.end(asked) }
-        if let owed = replica.journal {
+        if let owed = replica.journal ?? replica.settled {
             // Its next life, or another process of the host, has the lock then.
             self.owed[replica.boot] = owed
             self.schedule(self.upTo(.seconds(1)), replica, .inherit(owed))

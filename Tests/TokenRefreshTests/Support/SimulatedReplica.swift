@@ -15,8 +15,9 @@ final class SimulatedReplica {
     var inHand: String?
     /// What it is asking the provider to refresh.
     var asks: TokenMark?
-    /// What its journal holds.
+    /// What its journal holds, and what of that the store has acknowledged.
     var journal: AccountRecord?
+    var settled: AccountRecord?
     /// What its flight was told of the store last, and whether a write of it had no answer since.
     var lastRead: AccountVault.Entry?
     var hasUnansweredWrite = false
@@ -33,6 +34,7 @@ final class SimulatedReplica {
 
     func knows(_ refreshToken: String) -> Bool {
         self.inHand == refreshToken || self.journal?.tokens?.refreshToken?.text == refreshToken
+            || self.settled?.tokens?.refreshToken?.text == refreshToken
             || self.desk.sight?.entry?.record.tokens?.refreshToken?.text == refreshToken
     }
 
@@ -43,6 +45,7 @@ final class SimulatedReplica {
             proofs: ProofOrder(digests: [nil, nil]),
             timeout: FlightSimulation.timeout,
             answerTimeout: weather.answersWithin,
+            journalsFirst: true,
             boot: boot,
             claim: .random(),
             demand: demand,

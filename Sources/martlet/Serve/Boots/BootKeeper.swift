@@ -8,50 +8,37 @@ internal import TokenStorage
 
 /// Looks after the boots of this host, from the start of this one to its end.
 struct BootKeeper: Sendable {
-    private let register: BootRegister
+    private let host: DirectoryHostState
     private let logger: Logger
 
     /// How often boots that have ended are looked for; who meets a claim of one asks at once.
     private static let interval = Duration.seconds(60)
 
-    init(_ register: BootRegister, logger: Logger) {
-        self.register = register
+    init(_ host: DirectoryHostState, logger: Logger) {
+        self.host = host
         self.logger = logger
     }
 
-    /// Begins `boot`, and takes over what those that have ended left, before anybody asks for a pass.
-    ///
-    /// - Returns: `nil` where this boot can have no lock, such as on a full disk: it serves all the same. Others wait its
-    ///   claims out then, should it be killed, and successes that the store does not take are in its memory alone.
-    static func begin(
-        _ boot: BootID,
-        _ settings: GatewaySettings,
-        _ store: OpenedStore,
-        logger: Logger
-    ) async -> BootRegister? {
-        let register: BootRegister
-        do throws(SystemCallError) {
-            register = try BootRegister(
-                boot,
-                in: settings.stateDirectory,
-                store,
-                hasJournal: settings.store.isDurable,
-                { record, account throws(StoreError) in
-                    try await KillSwitch.takeAway(orphanOf: account, record, in: store.records)
-                }
-            )
-        } catch {
-            logger.error(
-                "this start can't be made known in state_dir: it goes without a journal",
-                metadata: ["error.reason": "\(error.message)"]
-            )
-            return nil
+    /// Begins `boot`, and takes over what those that have ended left, before anybody asks for a pass. What this host can't
+    /// keep is said here: the process serves all the same.
+    func begin(_ boot: BootID, _ settings: GatewaySettings, _ store: OpenedStore) async {
+        let inheritance = await self.host.begin(
+            boot,
+            store,
+            journal: settings.store.isDurable
+                ? JournalCapacity(
+                    refreshesPerSecond: settings.providers.reduce(0) { $0 + $1.refreshRate.perSecond },
+                    burst: settings.providers.reduce(0) { $0 + $1.refreshRate.burst },
+                    on: store.store.guarantees
+                ) : nil,
+            { record, account throws(StoreError) in
+                try await KillSwitch.takeAway(orphanOf: account, record, in: store.records)
+            }
+        )
+        for limitation in await self.host.limitations {
+            self.logger.error("state_dir can't do all that it is for", metadata: ["host.limitation": "\(limitation)"])
         }
-        if settings.store.isDurable, await !register.hasJournal {
-            logger.error("there is no journal: state_dir has no room for it, or can't be written")
-        }
-        Self.report(await register.inheritAll(), to: logger)
-        return register
+        self.report(inheritance)
     }
 
     /// Comes back when its task is cancelled.
@@ -60,22 +47,22 @@ struct BootKeeper: Sendable {
             let clock = Timepiece.system
             await clock.rest(until: clock.now.boot.advanced(by: Self.interval))
             guard !Task.isCancelled else { return }
-            Self.report(await self.register.inheritAll(), to: self.logger)
+            self.report(await self.host.inheritAll())
         }
     }
 
     /// Ends the boot in order; call it when nothing is refreshed any more.
-    func end(leavesNothing: Bool) async { await self.register.close(leavesNothing: leavesNothing) }
+    func end(leavesNothing: Bool) async { await self.host.close(leavesNothing: leavesNothing) }
 
-    private static func report(_ inheritance: Inheritance, to logger: Logger) {
+    private func report(_ inheritance: Inheritance) {
         if inheritance.boots > 0 {
-            logger.notice(
+            self.logger.notice(
                 "earlier starts on this host did not stop in order",
                 metadata: ["boots.count": .stringConvertible(inheritance.boots)]
             )
         }
         if inheritance.committed + inheritance.dropped > 0 {
-            logger.notice(
+            self.logger.notice(
                 "new tokens were in the journals of earlier starts",
                 metadata: [
                     "journal.committed": .stringConvertible(inheritance.committed),
@@ -85,7 +72,7 @@ struct BootKeeper: Sendable {
         }
         if inheritance.unopened > 0 {
             let keys = inheritance.missingKeys.map(\.description).sorted().joined(separator: ", ")
-            logger.error(
+            self.logger.error(
                 "new tokens stay in the journals of earlier starts: they do not open with the sealing keys that are there",
                 metadata: [
                     "error.code": keys.isEmpty ? "journal_unreadable" : "journal_key_missing",
@@ -94,7 +81,7 @@ struct BootKeeper: Sendable {
             )
         }
         if inheritance.left > 0 {
-            logger.error(
+            self.logger.error(
                 "new tokens stay in the journals of earlier starts: the store does not take them",
                 metadata: ["journal.left": .stringConvertible(inheritance.left)]
             )

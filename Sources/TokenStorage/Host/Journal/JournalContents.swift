@@ -2,6 +2,8 @@
 package struct JournalContents: Equatable, Sendable {
     /// What opened, in the order in which it stands.
     package internal(set) var entries: [JournalEntry] = []
+    /// Those that the store had acknowledged: it is owed them only if it has lost them since.
+    package internal(set) var settled: [JournalEntry] = []
     /// How many say that they are sealed under which key, whether they open or not.
     package internal(set) var byKey: [SealingKey.ID: Int] = [:]
     /// The same of those whose key is not known: it may come back, so they must not go.

@@ -9,6 +9,10 @@ package import TokenModel
 /// refresh token anew whose successor stands in that journal. Its file stays for an hour after that, so that the other
 /// processes on this host find it dead too; then its claims, if any are left, are waited out like those of another host.
 ///
+/// A lock that was taken under another boot of the kernel proves an end only where the store is this host's alone. Else the
+/// journal is taken over all the same, since what is committed twice is committed once; but nobody is told dead, and the
+/// files go only when nobody has touched them for an hour.
+///
 /// Works on a thread of its own.
 package actor BootRegister: BootWitness, SuccessJournal {
     private let executor = BlockingExecutor(label: "martlet.boots")
@@ -19,6 +23,9 @@ package actor BootRegister: BootWitness, SuccessJournal {
     private let files: BootFiles
     private let store: OpenedStore
     private let dispose: TokenDisposal
+    private let wantsJournal: Bool
+    /// Whether a lock proves an end also under another boot of the kernel.
+    private let isHostsAlone: Bool
     /// `nil` after ``close()``.
     private var own: BootLock?
     private let boot: BootID
@@ -33,28 +40,33 @@ package actor BootRegister: BootWitness, SuccessJournal {
     /// Begins a boot: locks its file, and makes its journal where one is wanted.
     ///
     /// - Parameters:
-    ///   - hasJournal: whether what the store does not take is kept on the disk.
+    ///   - journal: its room; `nil` where what the store does not take is not kept on the disk.
+    ///   - kernel: the boot of the kernel, if not the one that runs.
     ///   - dispose: takes what the store has no place for, of the journals that are taken over.
-    /// - Throws: where there can be no lock. A journal that can't be made is gone without, see ``hasJournal``.
+    /// - Throws: where there can be no lock. A journal that can't be made is gone without, see ``lacksJournal``.
     package init(
         _ boot: BootID,
         in stateDirectory: String,
         _ store: OpenedStore,
-        hasJournal: Bool,
+        journal capacity: JournalCapacity?,
+        kernel: String? = nil,
         _ dispose: @escaping TokenDisposal
     ) throws(SystemCallError) {
-        let files = BootFiles(stateDirectory: stateDirectory, storeID: store.storeID)
+        var files = BootFiles(stateDirectory: stateDirectory, storeID: store.storeID)
+        if let kernel { files.kernel = kernel }
         let path = files.journalPath(of: boot)
         self.files = files
         self.store = store
         self.dispose = dispose
         self.boot = boot
+        self.wantsJournal = capacity != nil
+        self.isHostsAlone = store.store.guarantees.reach != .network
         self.own = try files.begin(boot)
-        self.journal = hasJournal ? try? JournalFile(making: path, store.journalSeal(of: boot)) : nil
+        self.journal = capacity.flatMap { try? JournalFile(making: path, store.journalSeal(of: boot), $0) }
     }
 
-    /// Whether what the store does not take can be kept on the disk.
-    package var hasJournal: Bool { self.journal != nil }
+    /// Whether what the store does not take can't be kept on the disk, although it should.
+    package var lacksJournal: Bool { self.wantsJournal && self.journal == nil }
 
     package func isDead(_ boot: BootID) async -> Bool {
         guard boot != self.boot else { return false }
@@ -65,6 +77,7 @@ package actor BootRegister: BootWitness, SuccessJournal {
     /// Looks for boots that have ended, and takes their journals over.
     package func inheritAll() async -> Inheritance {
         var sum = Inheritance()
+        self.own?.touch(under: self.files.kernel)
         for boot in self.files.all() where boot != self.boot {
             if let inherited = await self.inherit(from: boot) { sum = sum + inherited }
         }
@@ -102,13 +115,16 @@ package actor BootRegister: BootWitness, SuccessJournal {
             return nil
         }
         let path = self.files.journalPath(of: boot)
+        let isProof = self.isHostsAlone || lock.isUnder(self.files.kernel)
+        let isStale = lock.isOlder(than: Self.burialTime, at: now)
         var sum = Inheritance()
         do throws(SystemCallError) {
             let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: boot))
-            sum = await self.store.accounts.inherit(contents.entries, self.dispose)
+            let accounts = self.store.accounts
+            sum = await accounts.inherit(contents.entries, self.dispose) + accounts.restore(contents.settled)
             sum.unopened = contents.unopened
             sum.missingKeys = Set(contents.locked.keys)
-            if sum.isWhole { try PrivateDirectory.remove(path) }
+            if sum.isWhole, isProof || isStale { try PrivateDirectory.remove(path) }
         } catch {
             return nil
         }
@@ -116,9 +132,14 @@ package actor BootRegister: BootWitness, SuccessJournal {
             if sum.unopened > 0, !self.counted.insert(boot).inserted { (sum.committed, sum.dropped) = (0, 0) }
             return sum
         }
+        guard isProof else {
+            if isStale { lock.remove() }
+            if !self.counted.insert(boot).inserted { (sum.committed, sum.dropped) = (0, 0) }
+            return sum
+        }
         if self.dead.insert(boot).inserted { sum.boots = 1 }
         lock.bury()
-        if lock.isOlder(than: Self.burialTime, at: now) { lock.remove() }
+        if isStale { lock.remove() }
         // The lock is held up to here, whatever was waited for.
         withExtendedLifetime(lock) {}
         return sum

@@ -1,13 +1,11 @@
 /// Which blocks of a journal's file are taken.
 package struct JournalBlocks: Equatable, Sendable {
-    /// How many bytes the file has: all that will ever be, so that a full disk does not matter.
-    package static let fileSize = 1 << 20
     /// In bytes; what is kept begins at such a boundary, where a reader looks for it.
     package static let blockSize = 512
 
     private var isTaken: [Bool]
 
-    package init(count: Int = Self.fileSize / Self.blockSize) {
+    package init(count: Int) {
         self.isTaken = Array(repeating: false, count: count)
     }
 

@@ -18,7 +18,7 @@ import TokenStorage
 
     private static func found(in file: [UInt8], opens: (SealedBytes) -> Bool = { _ in true }) -> [Int: SealedBytes] {
         var found: [Int: SealedBytes] = [:]
-        JournalFrame.scan(file) { sealed, block in
+        JournalFrame.scan(file) { sealed, block, _ in
             guard opens(sealed) else { return false }
             found[block] = sealed
             return true

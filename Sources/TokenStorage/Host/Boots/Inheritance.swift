@@ -44,29 +44,49 @@ extension AccountVault {
         var sum = Inheritance()
         for entry in entries {
             switch await self.inherit(entry, dispose) {
-            case true?: sum.committed += 1
-            case false?: sum.dropped += 1
+            case .committed?, .stood?: sum.committed += 1
+            case .dropped?: sum.dropped += 1
             case nil: sum.left += 1
             }
         }
         return sum
     }
 
-    /// - Returns: whether it was committed; `nil` where the store can't say, or takes nothing.
-    private func inherit(_ entry: JournalEntry, _ dispose: TokenDisposal) async -> Bool? {
+    /// Commits again what the store had acknowledged, where it has lost that since.
+    func restore(_ settled: [JournalEntry]) async -> Inheritance {
+        var sum = Inheritance()
+        for entry in settled {
+            switch await self.inherit(entry, { _, _ in }) {
+            case .committed?: sum.committed += 1
+            case .stood?, .dropped?: break
+            case nil: sum.left += 1
+            }
+        }
+        return sum
+    }
+
+    private enum Ending {
+        case committed
+        /// It was there already.
+        case stood
+        case dropped
+    }
+
+    /// - Returns: `nil` where the store can't say, or takes nothing.
+    private func inherit(_ entry: JournalEntry, _ dispose: TokenDisposal) async -> Ending? {
         for _ in 0..<Self.mostTries {
             do throws(StoreError) {
                 let stored = try await self.read(entry.account)
                 var record = entry.record
                 if let stored { record.keepHistory(of: stored.record) }
                 // A write whose answer was lost may stand.
-                if stored?.record == record { return true }
+                if stored?.record == record { return .stood }
                 guard entry.isOwed(to: stored?.record) else {
                     try await dispose(record, entry.account)
-                    return false
+                    return .dropped
                 }
                 _ = try await self.write(record, for: entry.account, expecting: stored?.version)
-                return true
+                return .committed
             } catch {
                 guard error.code == .conflict else { return nil }
             }

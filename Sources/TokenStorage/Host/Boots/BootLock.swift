@@ -8,27 +8,50 @@ final class BootLock: Sendable {
     private let path: String
     private let file: OpenFile
     private let storeID: StoreID
+    /// What the file held when it was opened.
+    private let head: [UInt8]
 
     init(path: String, of storeID: StoreID, _ file: consuming OpenFile) {
         self.path = path
         self.storeID = storeID
+        self.head = (try? file.read(limit: 4_096)) ?? []
         self.file = file
     }
 
     /// What the file of a boot of a store begins with.
     static func contents(of storeID: StoreID) -> [UInt8] { Array(storeID.rawValue.utf8) }
 
+    /// What follows: under which boot of which kernel the lock was taken.
+    private static func mark(of kernel: String) -> [UInt8] { Array("@\(kernel)".utf8) }
+
+    /// What the file of a boot that begins holds.
+    static func contents(of storeID: StoreID, under kernel: String?) -> [UInt8] {
+        Self.contents(of: storeID) + (kernel.map(Self.mark) ?? [])
+    }
+
     /// Whether the boot is of the store that this was opened for: only then does anything follow from its end.
     var isOfStore: Bool {
-        let contents = Self.contents(of: self.storeID)
-        return (try? self.file.read(limit: contents.count)) == contents
+        self.head.starts(with: Self.contents(of: self.storeID))
+    }
+
+    /// Whether the lock was taken under that boot of the kernel: only then does the kernel that gives it now know that the
+    /// process has ended.
+    func isUnder(_ kernel: String?) -> Bool {
+        kernel.map { self.head.starts(with: Self.contents(of: self.storeID, under: $0)) } ?? false
     }
 
     /// Writes down that the boot is known dead; the file's time says since when. Once is enough.
     func bury() {
-        let count = Self.contents(of: self.storeID).count
-        guard let extent = try? self.file.extent(), extent.count == count else { return }
-        try? self.file.write([UInt8(ascii: "d")], at: count)
+        guard self.head.last != Self.buriedMark else { return }
+        try? self.file.write([Self.buriedMark], at: self.head.count)
+    }
+
+    /// Ends no hexadecimal id.
+    private static let buriedMark = UInt8(ascii: "!")
+
+    /// Sets the file's time: its process runs.
+    func touch(under kernel: String?) {
+        try? self.file.write(Self.contents(of: self.storeID, under: kernel), at: 0)
     }
 
     /// Whether the file was changed last, by its boot or whoever found that dead, longer than `seconds` before `now`.

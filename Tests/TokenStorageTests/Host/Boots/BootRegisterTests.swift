@@ -24,10 +24,11 @@ import TokenStorage
     private func begin(
         _ store: OpenedStore,
         as boot: BootID = .random(),
-        hasJournal: Bool = true,
+        journal: JournalCapacity? = .least,
+        kernel: String? = nil,
         _ dispose: @escaping TokenDisposal = { _, _ in }
     ) throws -> BootRegister {
-        try BootRegister(boot, in: self.directory.path, store, hasJournal: hasJournal, dispose)
+        try BootRegister(boot, in: self.directory.path, store, journal: journal, kernel: kernel, dispose)
     }
 
     /// A boot that keeps `records` and is killed.
@@ -257,10 +258,10 @@ import TokenStorage
     }
 
     @Test func `without room for a journal a boot begins all the same, and keeps nothing`() async throws {
-        let register = try self.begin(try await self.open(), hasJournal: false)
+        let register = try self.begin(try await self.open(), journal: nil)
 
-        #expect(await !register.hasJournal)
         #expect(await register.keep(self.success, for: self.alice) == nil)
+        #expect(await !register.lacksJournal)
     }
 
     @Test func `what is released makes room for what comes next`() async throws {
@@ -285,5 +286,128 @@ import TokenStorage
         #expect(await !register.isDead(dead))
 
         #expect(try await self.begin(another).inheritAll().committed == 1)
+    }
+
+    // MARK: - Hosts
+
+    /// A store that several hosts reach.
+    private var shared: FaultyTokenStore {
+        FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
+    }
+
+    @Test(arguments: [true, false])
+    func `a lock of another kernel's boot proves an end only where the store is this host's alone`(
+        isShared: Bool
+    ) async throws {
+        let store = try await self.open(isShared ? self.shared : MemoryTokenStore())
+        let dead = BootID.random()
+        do { _ = try self.begin(store, as: dead, kernel: "6c2f-another") }
+        try await self.waitForLock(of: dead)
+        let register = try self.begin(store)
+
+        #expect(await register.isDead(dead) == !isShared)
+        #expect(self.directory.bytes(of: "boots/\(dead)") != nil)
+        #expect((self.directory.bytes(of: "journal/\(dead)") == nil) == !isShared)
+    }
+
+    @Test func `the journal of a boot of another kernel is taken over all the same, and goes when nobody touches it`()
+        async throws
+    {
+        // Given a boot on a machine that was started anew since, or on another that shares the directory
+        let store = try await self.open(self.shared)
+        let spent = AccountRecord.sample(grant: "g", generation: 1)
+        _ = try await store.accounts.write(spent, for: self.alice, expecting: nil)
+        let gone = BootID.random()
+        do {
+            let register = try self.begin(store, as: gone, kernel: "6c2f-another")
+            #expect(await register.keep(self.success, for: self.alice) != nil)
+        }
+        try await self.waitForLock(of: gone)
+        let register = try self.begin(store)
+
+        // When its journal is looked at
+        let first = await register.inheritAll()
+
+        // Then the store has what it is owed, once, and the files stay: the boot may go on
+        #expect([first.boots, first.committed, first.left] == [0, 1, 0])
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(await register.inheritAll().committed == 0)
+        #expect(self.directory.bytes(of: "journal/\(gone)") != nil)
+        let longAgo = timeval(tv_sec: time(nil) - 3_700, tv_usec: 0)
+        try #require(unsafe utimes(self.directory.path(of: "boots/\(gone)"), [longAgo, longAgo]) == 0)
+        _ = await register.inheritAll()
+        #expect(self.directory.bytes(of: "journal/\(gone)") == nil)
+        #expect(self.directory.bytes(of: "boots/\(gone)") == nil)
+    }
+
+    @Test func `a boot that runs says so by its file's time`() async throws {
+        let boot = BootID.random()
+        let register = try self.begin(try await self.open(), as: boot)
+        let path = self.directory.path(of: "boots/\(boot)")
+        let longAgo = timeval(tv_sec: 1_000, tv_usec: 0)
+        try #require(unsafe utimes(path, [longAgo, longAgo]) == 0)
+
+        _ = await register.inheritAll()
+
+        var status = stat()
+        try #require(unsafe stat(path, &status) == 0)
+        #expect(status.st_mtim.tv_sec > 1_000)
+    }
+
+    // MARK: - Entries that the store has acknowledged
+
+    @Test func `I2_an acknowledged success that the store loses is committed again by the next boot`() async throws {
+        // Given a store that has taken a success, and loses it when its writer is killed
+        let shared = self.shared
+        let store = try await self.open(shared)
+        let spent = AccountRecord.sample(grant: "g", generation: 1)
+        let version = try await store.accounts.write(spent, for: self.alice, expecting: nil)
+        let dead = BootID.random()
+        do {
+            let capacity = JournalCapacity(fileSize: 1 << 20, retention: .seconds(600))
+            let register = try self.begin(store, as: dead, journal: capacity)
+            let place = try #require(await register.keep(self.success, for: self.alice))
+            _ = try await store.accounts.write(self.success, for: self.alice, expecting: version)
+            await register.release(place)
+        }
+        try await self.waitForLock(of: dead)
+        shared.lose(1)
+        #expect(try await store.accounts.read(self.alice)?.record == spent)
+
+        // When the next takes its journal over
+        let inherited = try await self.begin(store).inheritAll()
+
+        // Then it is there again; where nothing was lost nothing is written, nor called dropped
+        #expect(inherited.committed == 1)
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
+    }
+
+    @Test func `an acknowledged success makes room where there is no other, and one that is not never does`() async throws {
+        let capacity = JournalCapacity(fileSize: 8 * JournalBlocks.blockSize, retention: .seconds(600))
+        let register = try self.begin(try await self.open(), journal: capacity)
+        var places: [JournalPlace] = []
+        while let place = await register.keep(self.success, for: self.alice) { places.append(place) }
+        try #require(places.count > 1)
+
+        await register.release(places[0])
+
+        #expect(await register.keep(self.success, for: self.alice) == places[0])
+        #expect(await register.keep(self.success, for: self.alice) == nil)
+    }
+
+    @Test(arguments: [
+        (50, 200, StoreGuarantees.Reach.host, 6_553_600), (1, 1, .host, 1 << 20), (50, 200, .network, 61_849_600),
+        (.max, .max, .network, 64 << 20),
+    ])
+    func `a journal is sized by the refresh rate`(
+        _ rate: Int,
+        _ burst: Int,
+        _ reach: StoreGuarantees.Reach,
+        _ bytes: Int
+    ) {
+        let capacity = JournalCapacity(refreshesPerSecond: rate, burst: burst, on: StoreGuarantees(reach: reach))
+        #expect(capacity.fileSize == bytes)
+        #expect((capacity.retention > .zero) == (reach == .network))
     }
 }

@@ -26,7 +26,7 @@ import TokenStorage
     }
 
     private func begin(_ store: OpenedStore, as boot: BootID = .random()) throws -> BootRegister {
-        try BootRegister(boot, in: self.directory.path, store, hasJournal: true) { _, _ in }
+        try BootRegister(boot, in: self.directory.path, store, journal: .least) { _, _ in }
     }
 
     /// A boot under the key of before that owes the store a success, and has ended.

@@ -35,7 +35,7 @@ package struct JournalSeal: Sendable {
     /// What stands in the bytes of a file, whatever they are; what is torn, moved or not ours is passed over.
     package func contents(of file: [UInt8]) -> JournalContents {
         var contents = JournalContents()
-        JournalFrame.scan(file) { sealed, block in
+        JournalFrame.scan(file) { sealed, block, isSettled in
             guard let layout = try? sealed.layout() else {
                 // What was torn in its first bytes has zeroes there.
                 if let format = sealed.bytes.first, format != 0, format != SealedBytes.Layout.format {
@@ -55,7 +55,7 @@ package struct JournalSeal: Sendable {
                 contents.foreign += 1
                 return true
             }
-            contents.entries.append(entry)
+            if isSettled { contents.settled.append(entry) } else { contents.entries.append(entry) }
             return true
         }
         return contents

@@ -15,7 +15,7 @@ import TokenStorage
 
     private func file() throws -> [UInt8] {
         let frame = try self.seal(self.key).frame(of: self.entry.encoded(), at: 0)
-        return frame + [UInt8](repeating: 0, count: JournalBlocks.fileSize / 64 - frame.count)
+        return frame + [UInt8](repeating: 0, count: 16_384 - frame.count)
     }
 
     @Test func `an entry under a key that is missing is counted under that`() throws {

@@ -9,7 +9,7 @@ internal import TokenModel
 /// the others have added. Beside the entries stand *orders*: kills that the store has not taken yet.
 ///
 /// Works on a thread of its own.
-package actor KeptLog {
+package actor KeptLog: KillLogCopy {
     private let executor = BlockingExecutor(label: "martlet.kept-log")
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
         unsafe self.executor.asUnownedSerialExecutor()

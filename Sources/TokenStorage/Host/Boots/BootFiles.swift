@@ -5,12 +5,16 @@ internal import TokenModel
 /// The files that the starts of this program have in one `state_dir`: `boots/<boot id>`, locked by the process for as long
 /// as it lives, and `journal/<boot id>`.
 ///
-/// Whoever gets the lock of another boot's file knows that boot dead: the kernel gives it only when the process is gone,
-/// and a boot id is never used twice. From a file that isn't there nothing follows: another host may share the store.
+/// Whoever gets the lock of another boot's file, under the boot of the kernel that the file names, knows that process dead:
+/// the kernel gives it only when the process is gone, and a boot id is never used twice. Under another kernel, or another
+/// boot of it, nothing follows: hosts may share the directory, and not all file systems tell one host of another's locks.
+/// Nor does anything follow from a file that isn't there: another host may share the store.
 struct BootFiles: Sendable {
     let stateDirectory: String
     /// The store that this process uses: another's boots have other claims, and journals that don't open here.
     let storeID: StoreID
+    /// This boot of the kernel; `nil` where it does not say.
+    var kernel: String? = KernelBoot.id
 
     private var boots: String { "\(self.stateDirectory)/boots" }
     private var journals: String { "\(self.stateDirectory)/journal" }
@@ -28,7 +32,7 @@ struct BootFiles: Sendable {
         let file = try OpenFile(opening: temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
         defer { try? PrivateDirectory.remove(temporary) }
         guard try file.lock() else { throw SystemCallError(EWOULDBLOCK, "can't lock \(path)") }
-        try file.write(BootLock.contents(of: self.storeID), at: 0)
+        try file.write(BootLock.contents(of: self.storeID, under: self.kernel), at: 0)
         try file.synchronize()
         guard unsafe link(temporary, path) == 0 else { throw SystemCallError(errno, "can't make \(path)") }
         do throws(SystemCallError) {

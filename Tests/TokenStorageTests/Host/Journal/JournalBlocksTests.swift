@@ -35,7 +35,7 @@ import TokenStorage
     }
 
     @Test func `a journal has room for hundreds of accounts, or for fifteen of the largest records`() {
-        var (small, large) = (JournalBlocks(), JournalBlocks())
+        var (small, large) = (JournalBlocks(count: 2_048), JournalBlocks(count: 2_048))
 
         #expect((0..<500).allSatisfy { _ in small.take(bytes: 2_000) != nil })
         #expect((0..<15).allSatisfy { _ in large.take(bytes: SealedBytes.maximumCount + 12) != nil })

@@ -1,0 +1,123 @@
+package import TokenModel
+internal import TokenStorage
+
+/// An entry of the kill log with its number.
+package struct NumberedKillEntry: Equatable, Sendable {
+    package let epoch: Epoch
+    package let entry: KillEntry
+
+    package init(epoch: Epoch, entry: KillEntry) {
+        self.epoch = epoch
+        self.entry = entry
+    }
+}
+
+/// The kill log up to one entry, folded: what of it still tells something.
+///
+/// Every entry that kills, removes or revives is kept with its number. Of the entries that tell of imports the last one of
+/// each account is kept, without its number: so what is kept grows with the accounts and the kills, not with the imports.
+package struct KillLogSnapshot: Equatable, Sendable {
+    /// Entries that kill, remove or revive, in order; and the last entry, whatever it is.
+    package var entries: [NumberedKillEntry]
+    /// The grant that the last import into each account began.
+    package var imports: [AccountID: GrantID]
+
+    package init(entries: [NumberedKillEntry], imports: [AccountID: GrantID]) {
+        self.entries = entries
+        self.imports = imports
+    }
+
+    /// Of nothing.
+    package static let none = KillLogSnapshot(entries: [], imports: [:])
+
+    /// The number of the last entry that it is of.
+    package var last: Epoch { self.entries.last?.epoch ?? .start }
+
+    fileprivate subscript(epoch: Epoch) -> KillEntry? {
+        var (low, high) = (0, self.entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self.entries[middle].epoch < epoch { low = middle + 1 } else { high = middle }
+        }
+        return low < self.entries.count && self.entries[low].epoch == epoch ? self.entries[low].entry : nil
+    }
+}
+
+/// A kill log, whole: a snapshot of its beginning, where there is one, and every entry behind that.
+package struct KillLogContents: Equatable, Sendable {
+    package private(set) var snapshot: KillLogSnapshot
+    /// The first is the one behind the snapshot's last.
+    package private(set) var entries: [KillEntry]
+
+    package init(snapshot: KillLogSnapshot = .none, entries: [KillEntry] = []) {
+        self.snapshot = snapshot
+        self.entries = entries
+    }
+
+    /// The number of the last entry.
+    package var last: Epoch { Epoch(self.snapshot.last.rawValue + UInt64(self.entries.count)) }
+
+    package var lastEntry: KillEntry? { self.entries.last ?? self.snapshot.entries.last?.entry }
+
+    /// The entry of that number, where it is known.
+    package subscript(epoch: Epoch) -> KillEntry? {
+        guard epoch > self.snapshot.last else { return self.snapshot[epoch] }
+        let index = Int(epoch.rawValue - self.snapshot.last.rawValue) - 1
+        return self.entries.indices.contains(index) ? self.entries[index] : nil
+    }
+
+    /// The entries that are known of those behind `last`, in order.
+    package func numbered(behind last: Epoch = .start) -> [NumberedKillEntry] {
+        let first = self.snapshot.last.rawValue
+        let known = last.rawValue > first ? Int(clamping: last.rawValue - first) : 0
+        let tail = self.entries.indices.dropFirst(known).map { index in
+            NumberedKillEntry(epoch: Epoch(first + UInt64(index) + 1), entry: self.entries[index])
+        }
+        return self.snapshot.entries.filter { $0.epoch > last } + tail
+    }
+
+    /// Whether an entry is among those that are known.
+    package func contains(_ id: KillID) -> Bool {
+        self.entries.contains { $0.id == id } || self.snapshot.entries.contains { $0.entry.id == id }
+    }
+
+    /// The grant that the last import into each account began.
+    package var imports: [AccountID: GrantID] {
+        var imports = self.snapshot.imports
+        for replacement in self.entries.lazy.flatMap(\.replacements) { imports[replacement.account] = replacement.grant }
+        return imports
+    }
+
+    package mutating func append(_ entries: some Collection<KillEntry>) {
+        if !entries.isEmpty { self.entries += entries }
+    }
+
+    /// Whether both can be of one log: no number has two entries.
+    package func agrees(with other: KillLogContents) -> Bool {
+        let end = min(self.last, other.last)
+        return self.holds(other, until: end) && other.holds(self, until: end)
+    }
+
+    /// Whether it has what `other` knows up to `end`, but for what a snapshot leaves out.
+    private func holds(_ other: KillLogContents, until end: Epoch) -> Bool {
+        other.numbered().prefix { $0.epoch <= end }.allSatisfy { known in
+            guard let own = self[known.epoch] else {
+                return known.epoch <= self.snapshot.last && known.entry.kind == .replaced
+            }
+            return own.standsFor(known.entry)
+        }
+    }
+
+    /// The same log with a snapshot up to `epoch`, which is no earlier than the present one's.
+    package func folded(upTo epoch: Epoch) -> KillLogContents {
+        guard epoch > self.snapshot.last, let anchor = self[epoch] else { return self }
+        let count = Int(epoch.rawValue - self.snapshot.last.rawValue)
+        let head = KillLogContents(snapshot: self.snapshot, entries: Array(self.entries.prefix(count)))
+        var kept = head.numbered().filter { $0.entry.kind != .replaced && $0.epoch != epoch }
+        kept.append(NumberedKillEntry(epoch: epoch, entry: anchor))
+        return KillLogContents(
+            snapshot: KillLogSnapshot(entries: kept, imports: head.imports),
+            entries: Array(self.entries.dropFirst(count))
+        )
+    }
+}

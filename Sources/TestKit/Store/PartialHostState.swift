@@ -1,0 +1,39 @@
+package import TokenModel
+package import TokenStorage
+
+/// As much of a host's state as a test gives it; the rest is as without any.
+package struct PartialHostState: HostState {
+    private let witness: any BootWitness
+    private let journal: any SuccessJournal
+    private let copy: any KillLogCopy
+
+    package init(
+        witness: (any BootWitness)? = nil,
+        journal: (any SuccessJournal)? = nil,
+        copy: (any KillLogCopy)? = nil
+    ) {
+        self.witness = witness ?? NoHostState()
+        self.journal = journal ?? NoHostState()
+        self.copy = copy ?? NoHostState()
+    }
+
+    package var limitations: [String] { [] }
+
+    package func isDead(_ boot: BootID) async -> Bool { await self.witness.isDead(boot) }
+
+    package func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? {
+        await self.journal.keep(record, for: account)
+    }
+
+    package func release(_ place: JournalPlace) async { await self.journal.release(place) }
+
+    package var isAllThatLasts: Bool { self.copy.isAllThatLasts }
+    package func entries() async throws(StoreError) -> [KeptEntry] { try await self.copy.entries() }
+    package func add(_ entries: [KeptEntry]) async throws(StoreError) { try await self.copy.add(entries) }
+    package func drop(order id: String) async -> Bool { await self.copy.drop(order: id) }
+    package func orders() async throws(StoreError) -> [Result<Secret, StoreError>] { try await self.copy.orders() }
+
+    package func keep(order bytes: Secret, id: String) async throws(StoreError) {
+        try await self.copy.keep(order: bytes, id: id)
+    }
+}

@@ -1,0 +1,241 @@
+import KillSwitch
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// A kill log that a snapshot has taken the beginning of.
+@Suite struct FoldedLogTests {
+    private let house = Household()
+    private let bob = KillScope.account(AccountID("bob"))
+    private var log: KillLog { KillLog(self.house.records) }
+
+    private func imported(_ account: String) -> KillEntry {
+        let account = AccountID(account)
+        return KillEntry(
+            .replaced,
+            .account(account),
+            replacements: [KillEntry.Replacement(account: account, grant: .random())],
+            at: self.house.clock.wall
+        )
+    }
+
+    /// `count` entries: bob is killed by the second and revived by the one before the last, and the others tell of imports
+    /// into a few accounts.
+    private func entries(_ count: Int) -> [KillEntry] {
+        (1...count).map { number in
+            switch number {
+            case 2: KillEntry(.kill, self.bob, reason: "drill", at: self.house.clock.wall)
+            case count - 1: KillEntry(.revive, self.bob, reason: "over", at: self.house.clock.wall)
+            default: self.imported("account-\(number % 7)")
+            }
+        }
+    }
+
+    private func write(_ entries: [KillEntry]) async throws {
+        for (index, entry) in entries.enumerated() {
+            #expect(try await self.log.place(entry, at: Epoch(UInt64(index + 1))) == .written)
+        }
+    }
+
+    /// Keys under a prefix.
+    private func keys(_ prefix: RecordKey.Prefix) async throws -> [RecordKey] {
+        var keys: [RecordKey] = []
+        try await self.house.store.forEachRecord(under: prefix) { keys.append($0.key) }
+        return keys
+    }
+
+    private func fold(upTo epoch: UInt64) async throws {
+        let snapshot = try await self.log.contents().folded(upTo: Epoch(epoch)).snapshot
+        #expect(try await self.log.fold(snapshot) == Epoch(epoch))
+        try await self.log.removeFolded()
+    }
+
+    // MARK: - Contents
+
+    @Test(arguments: [1, 2, 3, 9, 10])
+    func `a folded log tells of kills and of last imports what the whole one does`(end: UInt64) {
+        let whole = KillLogContents(entries: self.entries(10))
+
+        let folded = whole.folded(upTo: Epoch(end))
+
+        #expect(folded.last == whole.last)
+        #expect(folded.lastEntry == whole.lastEntry)
+        #expect(folded.imports == whole.imports)
+        #expect(folded.agrees(with: whole) && whole.agrees(with: folded))
+        let kills = { (contents: KillLogContents) in contents.numbered().filter { $0.entry.kind != .replaced } }
+        #expect(kills(folded) == kills(whole))
+        #expect(folded.folded(upTo: Epoch(10)) == whole.folded(upTo: Epoch(10)))
+    }
+
+    @Test func `logs that have another kill at a number do not agree, folded or not`() {
+        let entries = self.entries(10)
+        let whole = KillLogContents(entries: entries)
+        var others = entries
+        others[1] = KillEntry(.kill, .all, at: self.house.clock.wall)
+        let other = KillLogContents(entries: others)
+
+        for (one, another) in [(whole, other), (whole.folded(upTo: Epoch(5)), other), (whole, other.folded(upTo: Epoch(5)))] {
+            #expect(!one.agrees(with: another))
+            #expect(!another.agrees(with: one))
+        }
+        #expect(whole.agrees(with: KillLogContents(entries: Array(others.prefix(1)))))
+    }
+
+    @Test func `it is folded as far as each replica has read, and not past a kill that is not complete`() {
+        var log = FencedLog()
+        let imports = (1...3_000).map { _ in self.imported("alice") }
+        let kill = KillEntry(.kill, self.bob, at: self.house.clock.wall)
+        let contents = KillLogContents(entries: imports + [kill, self.imported("alice")])
+        _ = log.fenced(by: contents, log.fencing(by: contents), draining: 0)
+
+        #expect(log.foldableUpTo(read: [Epoch(3_002), Epoch(1_700)]) == Epoch(1_700))
+        #expect(log.foldableUpTo(read: [Epoch(999)]) == nil)
+        #expect(log.foldableUpTo(read: [Epoch(3_002)]) == Epoch(3_000))
+        log.note(kill: Epoch(3_001)) { $0.isEnded = true }
+        #expect(log.foldableUpTo(read: [Epoch(3_002)]) == Epoch(3_002))
+        log.fold(upTo: Epoch(3_002))
+        #expect(log.foldableUpTo(read: [Epoch(3_002)]) == nil)
+        #expect(log.contents.entries.isEmpty && log.contents.last == Epoch(3_002))
+    }
+
+    // MARK: - Store
+
+    @Test func `what is read of a folded log is what was folded, and its entries are gone`() async throws {
+        let entries = self.entries(600)
+        try await self.write(entries)
+        let expected = KillLogContents(entries: entries).folded(upTo: Epoch(590))
+
+        try await self.fold(upTo: 590)
+
+        #expect(try await self.log.contents() == expected)
+        // Number 1, which names the snapshot, its last entry, and those behind it.
+        #expect(try await self.keys(.kills).count == 12)
+        #expect(try await self.log.read(behind: Epoch(589)) == .tail(Array(entries[589...])))
+        // One that knows less takes all of it.
+        #expect(try await self.log.read(behind: Epoch(100)) == .whole(expected))
+        #expect(try await self.log.read(behind: .start) == .whole(expected))
+        #expect(try await self.log.stands(entries[1].id, at: Epoch(2)))
+    }
+
+    @Test func `I19_ a fold that is cut off at any write changes nothing, and the next leaves nothing of it`() async throws {
+        var (cut, isWhole) = (0, false)
+        while !isWhole {
+            let test = FoldedLogTests()
+            let entries = test.entries(8)
+            try await test.write(entries)
+            let whole = try await test.log.contents()
+            test.house.store.fail(by: CountDown(cut).fault)
+            do {
+                try await test.fold(upTo: 7)
+                isWhole = true
+            } catch {
+                #expect(error as? StoreError == StoreError(.unreachable, ""), "cut \(cut)")
+            }
+            test.house.store.fail(by: { _ in .none })
+            let found = try await test.log.contents()
+            #expect(found.agrees(with: whole) && found.last == whole.last && found.imports == whole.imports, "cut \(cut)")
+
+            _ = try await test.log.append(test.imported("last"), behind: found.last)
+            try await test.fold(upTo: 9)
+
+            #expect(try await test.keys(.kills) == [.kill(1), .kill(9)], "cut \(cut)")
+            #expect(try await test.keys(.killSnapshots).count == 1, "cut \(cut)")
+            cut += 1
+        }
+        #expect(cut > 6)
+    }
+
+    @Test func `of two who fold at once one does it, and the log says the same`() async throws {
+        let entries = self.entries(20)
+        try await self.write(entries)
+        let (one, other) = (KillLogContents(entries: entries).folded(upTo: Epoch(18)), self.log)
+        self.house.store.beforeWrite(at: .kill(1)) {
+            _ = try? await other.fold(KillLogContents(entries: entries).folded(upTo: Epoch(15)).snapshot)
+        }
+
+        await #expect(throws: StoreError(.conflict, "")) { _ = try await self.log.fold(one.snapshot) }
+
+        let found = try await self.log.contents()
+        #expect(found == KillLogContents(entries: entries).folded(upTo: Epoch(15)))
+    }
+
+    @Test func `an entry that is written where a snapshot stands is written behind it`() async throws {
+        try await self.write(self.entries(20))
+        try await self.fold(upTo: 20)
+        let kill = KillEntry(.kill, .all, at: self.house.clock.wall)
+
+        #expect(try await self.log.append(kill, behind: .start) == Epoch(21))
+
+        #expect(try await self.log.contents().entries == [kill])
+        // Whoever knows an entry that has gone does not know what came since.
+        await #expect(throws: StoreError(.unreachable, "")) { _ = try await self.log.append(kill, behind: Epoch(7)) }
+    }
+
+    @Test func `a version that knows no snapshots does not take a folded log for an empty one`() async throws {
+        try await self.write(self.entries(20))
+        try await self.fold(upTo: 20)
+
+        let first = try #require(try await self.house.records.read(.kill(1)))
+
+        #expect(throws: StoreError(.unreadable, "")) { try KillEntry(decoding: first.plaintext) }
+    }
+
+    // MARK: - Replicas
+
+    @Test func `a replica folds a long log by itself, and who starts then goes by the same kills and imports`() async throws {
+        let entries = self.entries(1_500)
+        try await self.write(entries)
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            try await eventually("the log to be folded") { try await self.keys(.kills).count == 2 }
+        }
+        let next = self.house.replica("b")
+        try await self.house.run([next]) {
+            #expect(next.kills.epochs.last == Epoch(1_500))
+            #expect(next.kills.killedScopes.isEmpty)
+            for account in (0..<7).map({ AccountID("account-\($0)") }) {
+                let last = entries.flatMap(\.replacements).last { $0.account == account }?.grant
+                #expect(next.kills.lastReplacement(of: account) == last)
+            }
+            let report = try await next.kills.kill(self.bob, reason: "again", streams: .abort, wait: .seconds(1))
+            #expect(report.state == .complete)
+            #expect(report.epoch == Epoch(1_501))
+            #expect(try await next.kills.reports().map(\.reason) == ["again", "drill"])
+            #expect(try await next.kills.revive(self.bob, reason: "over").lifted.map(\.epoch) == [Epoch(1_501)])
+        }
+    }
+
+    @Test func `given a store that has lost a folded log, what was killed is written back and the rest is filled`() async throws {
+        try await self.write(self.entries(1_500))
+        let one = self.house.replica("a", lease: .seconds(36_000))
+        try await self.house.run([one]) {
+            try await eventually("the log to be folded") { try await self.keys(.kills).count == 2 }
+            let known = one.kills.epochs
+            for key in try await self.keys(.kills) + self.keys(.killSnapshots) { self.house.store.erase(key) }
+
+            try await one.kills.renew()
+
+            let found = try await self.log.contents()
+            #expect(found.last == known.last)
+            #expect(found.numbered().filter { $0.entry.kind != .replaced }.map(\.epoch) == [Epoch(2), Epoch(1_499)])
+            #expect(one.kills.holdsLease)
+        }
+    }
+}
+
+/// Lets so many writes and removals through, and no more.
+private final class CountDown: Sendable {
+    private let left: Tally
+    private let count: Int
+
+    init(_ count: Int) { (self.left, self.count) = (Tally(), count) }
+
+    var fault: @Sendable (FaultyTokenStore.Call) -> FaultyTokenStore.Fault {
+        { call in
+            guard call.operation == .write || call.operation == .remove else { return .none }
+            self.left.add()
+            return self.left.count > self.count ? .away : .none
+        }
+    }
+}
