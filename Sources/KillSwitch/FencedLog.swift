@@ -27,13 +27,19 @@ package struct FencedLog: Sendable {
     /// Kills that were complete at the start.
     package var ended: Set<Epoch> = []
 
-    package init() {}
+    /// Whether entries may be lost, and another may come to have the number: then it is noted which they were.
+    private let notesEntries: Bool
+
+    package init(notesEntries: Bool = false) { self.notesEntries = notesEntries }
 
     /// What this process is to fence itself by: its orders, and what `contents` has behind the entries it goes by.
     package func fencing(by contents: KillLogContents) -> KillEpochs {
         var epochs = self.epochs
         let entries = contents.numbered(behind: epochs.last)
-        for entry in entries { epochs.fold(entry) }
+        for entry in entries {
+            epochs.fold(entry)
+            if self.notesEntries { epochs.note(entry.entry.id) }
+        }
         let ids = Set(entries.map(\.entry.id))
         let left = self.orders.filter { !ids.contains($0.entry.id) }
         // Of several orders the one that cuts goes.

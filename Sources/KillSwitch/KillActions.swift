@@ -37,14 +37,16 @@ extension KillMachine {
 
     /// What the shell has to do next to find out whether a kill is complete. Several may wait for one kill at once.
     package enum WaitAction: Equatable {
-        /// List all replicas, those left out whose process has ended for certain → ``didList(_:_:for:at:)``
-        case list
+        /// Find the version of the kill's entry, then list all replicas, those left out whose process has ended for certain →
+        /// ``didList(_:behind:for:at:)``
+        case list(KillID)
         /// Read these → ``saw(_:_:for:at:)`` of each, then ``wait(for:)``
         case read([ReplicaID])
         /// Expel these, each at its version → ``saw(_:_:for:at:)`` or ``expelled(_:for:)`` of each, then ``wait(for:)``
         case expel([ReplicaVault.Entry])
-        /// Read the kill's entry: a store that has lost it may have another's there → ``completion(of:)``
-        case check(KillID)
+        /// Read the kill's entry: a store that has lost it may have another's there, or the same as another version →
+        /// ``completion(of:)``, or ``entryWasRewritten(_:)``
+        case check(KillID, Version)
         /// Find out whether another replica has said that it is complete; else pause.
         case lookForEnd
         case nothing

@@ -15,7 +15,7 @@ package import TokenStorage
 ///                 ▼
 ///               fence ──▶ say so in one's own record ──▶ lease, from when the poll began
 ///
-///     wait      list all replicas once the entry is durable ──▶ read who is pending … ──▶ is the entry still there?
+///     wait      see that the entry stands, then list all replicas ──▶ read who is pending … ──▶ is the entry still there?
 ///                 ──▶ write that it is complete
 ///
 /// What it keeps to:
@@ -48,11 +48,12 @@ package struct KillMachine: ~Copyable, Sendable {
     private let boot: BootID
     private let name: String
     package let lease: Duration
+    private let guarantees: StoreGuarantees
     /// Whether a lease has to be written.
-    private let hasHeartbeat: Bool
+    private var hasHeartbeat: Bool { self.guarantees.reach == .network }
 
     /// What this process goes by.
-    package var log = FencedLog()
+    package var log: FencedLog
     /// Tokens are put into requests until then.
     package private(set) var leaseUntil = BootInstant.distantPast
     /// As this replica is listed.
@@ -76,11 +77,12 @@ package struct KillMachine: ~Copyable, Sendable {
 
     private static let mostRewrites = 4
 
-    package init(boot: BootID, name: String, lease: Duration, reach: StoreGuarantees.Reach) {
+    package init(boot: BootID, name: String, lease: Duration, _ guarantees: StoreGuarantees) {
         self.boot = boot
         self.name = name
         self.lease = lease
-        self.hasHeartbeat = reach == .network
+        self.guarantees = guarantees
+        self.log = FencedLog(notesEntries: guarantees.failover == .losesSuffix)
         self.membership = .random()
         self.nextMembership = .random()
     }
@@ -145,8 +147,7 @@ package struct KillMachine: ~Copyable, Sendable {
             return self.readLog()
         case (.joining, .conflict(let entry?)) where self.isOwn(entry):
             // By a write whose answer was lost.
-            self.replica = entry
-            return self.readLog()
+            return self.joinAgain(over: entry)
         case (.joining, .conflict): return self.joinAnew()
         case (.joining, .failed(let error)): return self.end(error)
         case (.acknowledging, .stands(let version)):
@@ -154,9 +155,7 @@ package struct KillMachine: ~Copyable, Sendable {
             return self.end(nil)
         case (.acknowledging, .conflict(let entry?)) where self.isOwn(entry):
             // By a write whose answer was lost, or the store has lost one.
-            let known = self.replica?.version ?? entry.version
-            self.replica = ReplicaVault.Entry(id: entry.id, record: entry.record, version: entry.version)
-            return self.acknowledge(above: max(known, entry.version))
+            return self.joinAgain(over: entry)
         case (.acknowledging, .conflict): return self.joinAnew()
         case (.acknowledging, .failed(let error)):
             guard !self.hasHeartbeat else { return self.end(error) }
@@ -231,7 +230,19 @@ package struct KillMachine: ~Copyable, Sendable {
 
     private mutating func join() -> PollAction {
         self.poll = .joining
-        return .writeReplica(self.record, self.membership, as: .first, expecting: nil)
+        return .writeReplica(self.record, self.membership, as: self.guarantees.version(behind: nil), expecting: nil)
+    }
+
+    /// What stands there may have come too late for a kill to list it, or be from before a loss: so it is written once more,
+    /// and the log is read behind that, before there is a lease.
+    private mutating func joinAgain(over entry: ReplicaVault.Entry) -> PollAction {
+        let known = max(self.replica?.version ?? entry.version, entry.version)
+        self.replica = entry
+        self.rewrites += 1
+        guard self.rewrites <= Self.mostRewrites else { return self.end(.recordContended) }
+        self.poll = .joining
+        let version = self.guarantees.version(behind: known)
+        return .writeReplica(self.record, self.membership, as: version, expecting: entry.version)
     }
 
     /// Nobody waits for this replica any more: no lease before it is listed anew, and has read the log after that.
@@ -297,7 +308,7 @@ package struct KillMachine: ~Copyable, Sendable {
         return .writeReplica(
             self.record,
             replica.id,
-            as: max(version, replica.version).next,
+            as: self.guarantees.version(behind: max(version, replica.version)),
             expecting: replica.version
         )
     }
@@ -308,6 +319,7 @@ package struct KillMachine: ~Copyable, Sendable {
             name: self.name,
             lease: self.lease,
             acknowledged: self.log.epochs.last,
+            lastEntry: self.hasHeartbeat ? self.log.contents.lastEntry?.id : nil,
             joinedAt: self.replica?.record.joinedAt ?? self.wall
         )
     }
@@ -326,9 +338,14 @@ package struct KillMachine: ~Copyable, Sendable {
         self.poll = .idle
         self.ahead = nil
         // Others may have waited for it until then and no longer.
-        if error == nil, self.isRenewal { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.lease / 100) }
+        if error == nil, self.isRenewal { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.slack) }
         return .end(error)
     }
+
+    /// How much sooner than its lease this replica stops, by its own clock. Those who wait count by theirs. On one host that
+    /// is the same clock. Between hosts both may be slewed, by up to 8 % each way: this one counts as if by the slower, the
+    /// others wait for longer than its lease (``ReplicaRecord/silence(on:)``).
+    private var slack: Duration { self.hasHeartbeat ? self.lease * 12 / 100 : self.lease / 100 }
 
     private mutating func poison() -> PollAction {
         assertionFailure("a poll was told of something it had not asked for")
@@ -349,18 +366,24 @@ package struct KillMachine: ~Copyable, Sendable {
     /// One look at all who are waited for.
     package func beginWait(for epoch: Epoch) -> WaitAction {
         guard let kill = self.log.kill(epoch), !kill.isEnded else { return .nothing }
-        guard let watch = kill.watch else { return .list }
+        // A listing is as new as this process's own last write, which must have come after the entry.
+        if self.hasHeartbeat, self.replica.map({ $0.record.acknowledged < epoch }) ?? true { return .lookForEnd }
+        guard let watch = kill.watch else { return .list(kill.entry.id) }
         return watch.pending.isEmpty ? self.wait(for: epoch) : .read(watch.pending)
     }
 
-    /// The replicas, as listed after the entry had become durable.
+    /// The replicas, as listed after the entry was seen to stand.
+    ///
+    /// - Parameter version: of the entry's record.
     package mutating func didList(
         _ listing: ReplicaVault.Listing,
+        behind version: Version,
         for epoch: Epoch,
         at now: BootInstant
     ) -> WaitAction {
-        let reach: StoreGuarantees.Reach = self.hasHeartbeat ? .network : .host
-        let watch = KillWatch(epoch, listing, reach: reach, now: now)
+        let taken = Set(listing.entries.filter { self.hasTaken($0.record, epoch) }.map(\.id))
+        let reach = self.guarantees.reach
+        let watch = KillWatch(epoch, listing, behind: version, reach: reach, now: now) { taken.contains($0.id) }
         self.log.note(kill: epoch) { $0.watch = $0.watch ?? watch }
         return self.wait(for: epoch)
     }
@@ -372,7 +395,20 @@ package struct KillMachine: ~Copyable, Sendable {
         for epoch: Epoch,
         at now: BootInstant
     ) {
-        self.log.note(kill: epoch) { $0.watch?.saw(entry, of: id, at: now) }
+        let hasTaken = entry.map { self.hasTaken($0.record, epoch) } ?? false
+        self.log.note(kill: epoch) { $0.watch?.saw(entry, of: id, hasTaken: hasTaken, at: now) }
+    }
+
+    /// Whether a replica's word is about this log: where entries may be lost, another may have had the same number.
+    private func hasTaken(_ record: ReplicaRecord, _ epoch: Epoch) -> Bool {
+        guard record.acknowledged >= epoch else { return false }
+        guard self.hasHeartbeat else { return true }
+        return record.lastEntry != nil && record.lastEntry == self.log.contents[record.acknowledged]?.id
+    }
+
+    /// The entry was written anew since the replicas were listed: one may have joined in between that has not read it.
+    package mutating func entryWasRewritten(_ epoch: Epoch) {
+        self.log.note(kill: epoch) { $0.watch = nil }
     }
 
     /// A replica was expelled at the version that was watched.
@@ -383,7 +419,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// What follows from what is known by now.
     package func wait(for epoch: Epoch) -> WaitAction {
         guard let kill = self.log.kill(epoch), !kill.isEnded, let watch = kill.watch else { return .nothing }
-        if watch.isComplete { return .check(kill.entry.id) }
+        if watch.isComplete { return .check(kill.entry.id, watch.entryVersion) }
         return watch.silent.isEmpty ? .lookForEnd : .expel(watch.silent)
     }
 }

@@ -205,11 +205,12 @@ extension KillSwitch {
         var action = self.state.withLock { $0.machine.beginWait(for: epoch) }
         while true {
             switch action {
-            case .list:
+            case .list(let id):
                 // After the raise, and counted from after the listing.
+                guard let version = try await self.log.version(of: id, at: epoch) else { return false }
                 let listing = try await self.livingReplicas()
                 let now = self.timepiece.now.boot
-                action = self.state.withLock { $0.machine.didList(listing, for: epoch, at: now) }
+                action = self.state.withLock { $0.machine.didList(listing, behind: version, for: epoch, at: now) }
             case .read(let ids):
                 try await self.read(ids, for: epoch)
                 action = self.state.withLock { $0.machine.wait(for: epoch) }
@@ -218,8 +219,12 @@ extension KillSwitch {
                 action = self.state.withLock { $0.machine.wait(for: epoch) }
                 // Whoever wrote meanwhile is watched anew.
                 if case .expel = action { return false }
-            case .check(let id):
-                guard try await self.log.stands(id, at: epoch) else { return false }
+            case .check(let id, let listed):
+                guard let version = try await self.log.version(of: id, at: epoch) else { return false }
+                guard version == listed || version == KillLog.foldedVersion else {
+                    self.state.withLock { $0.machine.entryWasRewritten(epoch) }
+                    return false
+                }
                 try await self.complete(epoch)
                 return true
             case .lookForEnd:
@@ -291,12 +296,8 @@ extension KillSwitch {
             draining: kill?.draining ?? 0,
             completedAt: self.timepiece.now.wall
         )
-        do throws(StoreError) {
-            _ = try await self.records.write(end.encoded(), at: .killEnd(epoch.rawValue), expecting: nil)
-        } catch {
-            // Another has said it just now.
-            guard error.code == .conflict else { throw error }
-        }
+        // Another may have said it just now.
+        try await self.ends.put(end, at: .killEnd(epoch.rawValue))
         self.note(complete: epoch)
     }
 
@@ -316,13 +317,14 @@ extension KillSwitch {
     /// The kills that are complete, by what was kept of them and opens.
     func endedKills() async throws(StoreError) -> Set<Epoch> {
         var ended: Set<Epoch> = []
-        try await self.records.store.forEachRecord(under: .killEnds) { (found) async throws(StoreError) in
-            let digits = found.key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)
-            guard let number = UInt64(digits) else { return }
-            if try self.completion(found.stored, at: found.key).end != nil { ended.insert(Epoch(number)) }
+        try await self.ends.forEach(under: .killEnds) { key, _ in
+            let digits = key.rawValue.dropFirst(RecordKey.Prefix.killEnds.rawValue.count)
+            if let number = UInt64(digits) { ended.insert(Epoch(number)) }
         }
         return ended
     }
+
+    private var ends: RecordVault<KillEnd> { RecordVault(self.records) }
 
     /// That a replica has said that a kill is complete, and what it has said of it.
     struct Completion {
@@ -332,14 +334,8 @@ extension KillSwitch {
 
     /// - Returns: `nil` where nobody has said so.
     func completion(of epoch: Epoch) async throws(StoreError) -> Completion? {
-        let key = RecordKey.killEnd(epoch.rawValue)
-        guard let stored = try await self.records.store.read(key) else { return nil }
-        return try self.completion(stored, at: key)
-    }
-
-    func completion(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> Completion {
         do throws(StoreError) {
-            return Completion(end: try KillEnd(decoding: try self.records.open(stored, at: key).plaintext))
+            return try await self.ends.read(.killEnd(epoch.rawValue)).map { Completion(end: $0.record) }
         } catch {
             guard error.code == .unreadable else { throw error }
             return Completion(end: nil)

@@ -91,8 +91,8 @@ package final class KillSwitch: Sendable {
         endpoint: @escaping Revoker.Endpoints
     ) {
         self.records = records
-        let reach = records.store.guarantees.reach
-        self.state = Mutex(State(machine: KillMachine(boot: boot, name: name, lease: lease, reach: reach)))
+        let guarantees = records.store.guarantees
+        self.state = Mutex(State(machine: KillMachine(boot: boot, name: name, lease: lease, guarantees)))
         self.log = KillLog(records)
         self.replicas = ReplicaVault(records)
         self.boot = boot

@@ -17,6 +17,8 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// The last entry that was read; what a new token set is stamped with.
     package private(set) var last = Epoch.start
+    /// Which entries these were, where entries may be lost and another may have had the number; the last ones.
+    private var entries: [Epoch: KillID] = [:]
     private var marks: [KillScope: Mark] = [:]
     /// Killed by orders that this process knows of and that do not stand in the log yet: here they hold all the same.
     package private(set) var ordered: [KillScope: KillStreams] = [:]
@@ -123,6 +125,31 @@ package struct KillEpochs: Equatable, Sendable {
     /// Scopes that are killed now.
     package var killed: Set<KillScope> {
         Set(self.ordered.keys).union(self.marks.lazy.filter(\.value.isKilled).map(\.key))
+    }
+
+    // MARK: - Branches
+
+    /// The last entry that was read, where that is noted.
+    package var lastEntry: KillID? { self.entries[self.last] }
+
+    /// Notes which entry was taken up last.
+    package mutating func note(_ entry: KillID) {
+        self.entries[self.last] = entry
+        // What was read so long ago every replica has read, or it has joined anew.
+        if self.entries.count > 2 * Self.mostNoted {
+            self.entries = self.entries.filter { $0.key.rawValue + UInt64(Self.mostNoted) > self.last.rawValue }
+        }
+    }
+
+    private static let mostNoted = 4_096
+
+    /// The stamp as far as it counts here: a writer that had read another entry of that number went by a log that was lost,
+    /// and nobody knows from where on.
+    ///
+    /// - Parameter entry: which the writer had read; `nil` where none is noted.
+    package func counted(_ stamp: Epoch, by entry: KillID?) -> Epoch {
+        guard let entry, let own = self.entries[stamp], own != entry else { return stamp }
+        return .start
     }
 
     // MARK: - Folding

@@ -1,3 +1,5 @@
+package import TokenModel
+
 /// What a store promises beyond its contract. What stands on a store asks this and never which driver it is.
 package struct StoreGuarantees: Equatable, Sendable {
     /// From where the same records are seen.
@@ -31,4 +33,20 @@ package struct StoreGuarantees: Equatable, Sendable {
         self.reach = reach
         self.failover = failover
     }
+}
+
+extension StoreGuarantees {
+    /// The version that a write behind `expecting` names (`nil`: there is no record yet).
+    ///
+    /// Where a store may lose its last writes the same number could be written twice, with other content: a writer that has
+    /// read the lost one would take the other for it, and write over that. So the number is drawn there.
+    package func version(behind expecting: Version?) -> Version {
+        guard let expecting else { return self.failover == .losesNothing ? .first : Version(.random(in: Self.gaps)) }
+        guard self.failover == .losesSuffix else { return expecting.next }
+        let (sum, overflows) = expecting.rawValue.addingReportingOverflow(.random(in: Self.gaps))
+        return Version(overflows ? .max : sum)
+    }
+
+    /// So large that two writers do not draw the same, so small that versions do not run out.
+    private static let gaps: ClosedRange<UInt64> = 1...1 << 24
 }

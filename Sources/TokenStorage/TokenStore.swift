@@ -78,7 +78,7 @@ extension TokenStore {
         at key: RecordKey,
         expecting: Version?
     ) async throws(StoreError) -> Version {
-        let version = expecting?.next ?? .first
+        let version = self.guarantees.version(behind: expecting)
         try await self.write(value, at: key, as: version, expecting: expecting)
         return version
     }

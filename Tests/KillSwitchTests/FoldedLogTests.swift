@@ -115,7 +115,8 @@ import TokenStorage
         // One that knows less takes all of it.
         #expect(try await self.log.read(behind: Epoch(100)) == .whole(expected))
         #expect(try await self.log.read(behind: .start) == .whole(expected))
-        #expect(try await self.log.stands(entries[1].id, at: Epoch(2)))
+        #expect(try await self.log.version(of: entries[1].id, at: Epoch(2)) == KillLog.foldedVersion)
+        #expect(try await self.log.version(of: entries[2].id, at: Epoch(2)) == nil)
     }
 
     @Test func `I19_ a fold that is cut off at any write changes nothing, and the next leaves nothing of it`() async throws {

@@ -3,8 +3,8 @@ import Testing
 
 /// Kills over a store that does all that one of several hosts may do, by seeded schedules.
 ///
-/// `MARTLET_SCHEDULES` says how many of each; `scripts/faults --cases schedules` runs 10,000.
-@Suite struct KillSimulationTests {
+/// One after the other, since other tests want to go on too. `MARTLET_SCHEDULES` says how many of each; see Model.
+@Suite(.serialized) struct KillSimulationTests {
     typealias Weather = KillSimulation.Weather
 
     static let schedules = Schedules.seeds(or: 30).count

@@ -8,7 +8,7 @@ struct KillEnd: Equatable, Sendable {
     var completedAt: WallTime
 }
 
-extension KillEnd {
+extension KillEnd: SealableRecord {
     private static let format: UInt8 = 1
 
     func encoded() -> Secret {

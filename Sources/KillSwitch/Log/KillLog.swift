@@ -28,11 +28,17 @@ package struct KillLog: Sendable {
         return entry
     }
 
-    /// Whether the entry numbered `epoch` is the one with that id.
-    package func stands(_ id: KillID, at epoch: Epoch) async throws(StoreError) -> Bool {
-        if let entry = try await self.entry(epoch) { return entry.id == id }
-        return try await self.contents()[epoch]?.id == id
+    /// Which write put the entry with that id at the number `epoch`; ``foldedVersion`` where a snapshot has it, `nil` where it
+    /// does not stand there.
+    package func version(of id: KillID, at epoch: Epoch) async throws(StoreError) -> Version? {
+        if let item = try await self.log.item(epoch.rawValue), case .entry(let entry) = try self.open(item) {
+            return entry.id == id ? item.stored.version : nil
+        }
+        return try await self.contents()[epoch]?.id == id ? Self.foldedVersion : nil
     }
+
+    /// Of an entry that a snapshot has taken the place of: a kill among those was complete before.
+    package static let foldedVersion = Version(0)
 
     /// Whether there is no entry.
     package func isEmpty() async throws(StoreError) -> Bool { try await self.log.item(1) == nil }

@@ -36,6 +36,8 @@ package struct KillWatch: Equatable, Sendable {
     }
 
     package let epoch: Epoch
+    /// Which write of the kill's entry came before the listing.
+    package let entryVersion: Version
     package private(set) var replicas: [Replica]
     private let reach: StoreGuarantees.Reach
 
@@ -43,19 +45,24 @@ package struct KillWatch: Equatable, Sendable {
     ///   - listing: all replicas, as listed after the entry had become durable; it was asked for at `now`. Of those whose
     ///     record does not open time tells nothing: they are waited for until it opens or has gone.
     ///   - reach: of the store. Where a read may be stale, silence alone proves nothing: ``silent``.
+    ///   - hasTaken: whether a replica's record says that it goes by the kill; else known by the number alone.
     package init(
         _ epoch: Epoch,
         _ listing: ReplicaVault.Listing,
+        behind entryVersion: Version = .first,
         reach: StoreGuarantees.Reach = .host,
-        now: BootInstant
+        now: BootInstant,
+        hasTaken: ((ReplicaVault.Entry) -> Bool)? = nil
     ) {
+        let hasTaken = hasTaken ?? { $0.record.acknowledged >= epoch }
         self.epoch = epoch
+        self.entryVersion = entryVersion
         self.reach = reach
         self.replicas = listing.entries.map { entry in
             Replica(
                 id: entry.id,
                 name: entry.record.name,
-                state: entry.record.acknowledged >= epoch ? .acknowledged : .pending,
+                state: hasTaken(entry) ? .acknowledged : .pending,
                 silence: entry.record.silence(on: reach),
                 version: UnchangedSince(entry.version, at: now),
                 entry: entry
@@ -86,8 +93,15 @@ package struct KillWatch: Equatable, Sendable {
     /// Takes what a read of a replica's record has found that ended at `now`. Of one that failed, or did not open, there is
     /// nothing to take.
     ///
-    /// - Parameter entry: `nil` where the record has gone.
-    package mutating func saw(_ entry: ReplicaVault.Entry?, of id: ReplicaID, at now: BootInstant) {
+    /// - Parameters:
+    ///   - entry: `nil` where the record has gone.
+    ///   - hasTaken: whether it says that its replica goes by the kill; else known by the number alone.
+    package mutating func saw(
+        _ entry: ReplicaVault.Entry?,
+        of id: ReplicaID,
+        hasTaken: Bool? = nil,
+        at now: BootInstant
+    ) {
         guard let index = self.replicas.firstIndex(where: { $0.id == id }), self.replicas[index].state == .pending
         else { return }
         guard let entry else {
@@ -104,7 +118,7 @@ package struct KillWatch: Equatable, Sendable {
         self.replicas[index].silence = silence
         self.replicas[index].entry = entry
         self.replicas[index].isSilent = age >= silence
-        if entry.record.acknowledged >= self.epoch {
+        if hasTaken ?? (entry.record.acknowledged >= self.epoch) {
             self.replicas[index].state = .acknowledged
         } else if age >= silence && (self.reach != .network || entry.record.isExpelled) || isExpelledByOther {
             // One that was expelled never writes its record again.

@@ -10,6 +10,8 @@ package struct ReplicaRecord: Equatable, Sendable {
     package let lease: Duration
     /// It has fenced itself up to here.
     package var acknowledged: Epoch
+    /// The entry of that number, where another may have had it: on a store that may lose entries.
+    package var lastEntry: KillID?
     /// It is about to be removed: it puts no token into a request until it has joined anew.
     package var isExpelled: Bool
     package let joinedAt: WallTime
@@ -19,6 +21,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         name: String,
         lease: Duration,
         acknowledged: Epoch = .start,
+        lastEntry: KillID? = nil,
         isExpelled: Bool = false,
         joinedAt: WallTime
     ) {
@@ -26,6 +29,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         self.name = name
         self.lease = lease
         self.acknowledged = acknowledged
+        self.lastEntry = lastEntry
         self.isExpelled = isExpelled
         self.joinedAt = joinedAt
     }
@@ -37,18 +41,20 @@ package struct ReplicaRecord: Equatable, Sendable {
     }
 }
 
-extension ReplicaRecord {
-    private static let format: UInt8 = 1
+extension ReplicaRecord: SealableRecord {
+    /// 2 has a last entry.
+    private static let formats: ClosedRange<UInt8> = 1...2
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        let writer = FieldWriter(format: Self.format)
+        let writer = FieldWriter(format: self.lastEntry == nil ? 1 : 2)
         writer.write(self.boot.rawValue)
         writer.write(self.name)
         writer.write(self.lease)
         writer.write(self.acknowledged.rawValue)
         writer.write(self.isExpelled)
         writer.write(self.joinedAt.millisecondsSince1970)
+        if let lastEntry { writer.write(lastEntry.rawValue) }
         return writer.finish()
     }
 
@@ -56,13 +62,14 @@ extension ReplicaRecord {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        var reader = try FieldReader(bytes, formats: Self.formats)
         self.boot = BootID(rawValue: try reader.read())
         self.name = try reader.read()
         self.lease = try reader.read()
         self.acknowledged = Epoch(rawValue: try reader.read())
         self.isExpelled = try reader.read()
         self.joinedAt = WallTime(millisecondsSince1970: try reader.read())
+        if reader.format == 2 { self.lastEntry = KillID(rawValue: try reader.read()) }
         try reader.finish()
     }
 }

@@ -3,11 +3,9 @@ package import TokenStorage
 
 /// The replicas of one store.
 package struct ReplicaVault: Sendable {
-    private let records: SealedRecords
+    private let vault: RecordVault<ReplicaRecord>
 
-    package init(_ records: SealedRecords) {
-        self.records = records
-    }
+    package init(_ records: SealedRecords) { self.vault = RecordVault(records) }
 
     /// A record, whose it is, and which write it is.
     package struct Entry: Equatable, Sendable {
@@ -20,23 +18,23 @@ package struct ReplicaVault: Sendable {
             self.record = record
             self.version = version
         }
+
+        fileprivate init(_ id: ReplicaID, _ stored: StoredEntry<ReplicaRecord>) {
+            self.init(id: id, record: stored.record, version: stored.version)
+        }
     }
 
     /// A replica's record; `nil` for one that has gone.
     package func read(_ id: ReplicaID) async throws(StoreError) -> Entry? {
-        guard let stored = try await self.records.read(.replica(id.rawValue)) else { return nil }
-        return Entry(id: id, record: try ReplicaRecord(decoding: stored.plaintext), version: stored.version)
+        try await self.vault.read(.replica(id.rawValue)).map { Entry(id, $0) }
     }
 
     /// As ``read(_:)``, and whether it stands under another key than what is written from here now.
     func readOwn(_ id: ReplicaID) async throws(StoreError) -> (entry: Entry, sealsAnew: Bool)? {
         let key = RecordKey.replica(id.rawValue)
-        guard let stored = try await self.records.store.read(key) else { return nil }
-        let record = try ReplicaRecord(decoding: try self.records.open(stored, at: key).plaintext)
-        return (
-            Entry(id: id, record: record, version: stored.version),
-            try await self.records.sealsAnew(stored.value)
-        )
+        guard let stored = try await self.vault.records.store.read(key) else { return nil }
+        let entry = Entry(id, try self.vault.open(stored, at: key))
+        return (entry, try await self.vault.records.sealsAnew(stored.value))
     }
 
     /// A read of a record that does open.
@@ -69,18 +67,15 @@ package struct ReplicaVault: Sendable {
 
     /// All replicas there are.
     package func list() async throws(StoreError) -> Listing {
-        var listing = Listing()
-        try await self.records.store.forEachRecord(under: .replicas) { (found) async throws(StoreError) in
-            let id = ReplicaID(rawValue: String(found.key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
-            do throws(StoreError) {
-                let plaintext = try self.records.open(found.stored, at: found.key).plaintext
-                let record = try ReplicaRecord(decoding: plaintext)
-                listing.entries.append(Entry(id: id, record: record, version: found.stored.version))
-            } catch {
-                guard error.code == .unreadable else { throw error }
-                listing.unreadable.append(id)
-            }
+        func id(_ key: RecordKey) -> ReplicaID {
+            ReplicaID(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
         }
+        var listing = Listing()
+        var unreadable: [ReplicaID] = []
+        try await self.vault.forEach(under: .replicas, unreadable: { unreadable.append(id($0)) }) { key, entry in
+            listing.entries.append(Entry(id(key), entry))
+        }
+        listing.unreadable = unreadable
         return listing
     }
 
@@ -91,7 +86,7 @@ package struct ReplicaVault: Sendable {
     /// - Returns: `nil` for one that has gone.
     func expel(_ id: ReplicaID, longestLease: Duration, at now: WallTime) async throws(StoreError) -> Entry? {
         for _ in 0..<Self.mostTries {
-            guard let stored = try await self.records.store.read(.replica(id.rawValue)) else { return nil }
+            guard let stored = try await self.vault.records.store.read(.replica(id.rawValue)) else { return nil }
             var record = ReplicaRecord(
                 boot: BootID(rawValue: ""),
                 name: id.unreadableName,
@@ -121,7 +116,7 @@ package struct ReplicaVault: Sendable {
         for id: ReplicaID,
         expecting: Version?
     ) async throws(StoreError) -> Entry {
-        let version = try await self.records.write(record.encoded(), at: .replica(id.rawValue), expecting: expecting)
+        let version = try await self.vault.write(record, at: .replica(id.rawValue), expecting: expecting)
         return Entry(id: id, record: record, version: version)
     }
 
@@ -135,14 +130,12 @@ package struct ReplicaVault: Sendable {
         let key = RecordKey.replica(id.rawValue)
         do throws(StoreError) {
             do throws(StoreError) {
-                try await self.records.write(record.encoded(), at: key, as: version, expecting: expecting)
+                try await self.vault.write(record, at: key, as: version, expecting: expecting)
                 return .stands(version)
             } catch {
                 guard error.code == .conflict else { throw error }
                 guard let current = error.current else { return .conflict(nil) }
-                let plaintext = try self.records.open(current, at: key).plaintext
-                let found = try ReplicaRecord(decoding: plaintext)
-                return .conflict(Entry(id: id, record: found, version: current.version))
+                return .conflict(Entry(id, try self.vault.open(current, at: key)))
             }
         } catch {
             // Also where what stands there does not open: nobody knows whose it is, and it has not gone.
@@ -161,7 +154,7 @@ package struct ReplicaVault: Sendable {
 
     /// Removes a replica's record. One that has gone is no error.
     package func remove(_ id: ReplicaID) async throws(StoreError) {
-        guard let stored = try await self.records.store.read(.replica(id.rawValue)) else { return }
+        guard let stored = try await self.vault.records.store.read(.replica(id.rawValue)) else { return }
         _ = try await self.remove(id, expecting: stored.version)
     }
 
@@ -169,13 +162,7 @@ package struct ReplicaVault: Sendable {
     ///
     /// - Returns: whether there is none any more.
     func remove(_ id: ReplicaID, expecting version: Version) async throws(StoreError) -> Bool {
-        do throws(StoreError) {
-            try await self.records.store.remove(.replica(id.rawValue), expecting: version)
-            return true
-        } catch {
-            guard error.code == .conflict else { throw error }
-            return error.current == nil
-        }
+        try await self.vault.remove(.replica(id.rawValue), expecting: version)
     }
 }
 

@@ -73,7 +73,7 @@ extension RevocationRecord {
     }
 }
 
-extension RevocationRecord {
+extension RevocationRecord: SealableRecord {
     /// 1 and 2 say of the issuer its origin alone, 3 and 4 say it whole; 2 and 4 have a claim.
     private static let formats: ClosedRange<UInt8> = 1...4
 

@@ -16,7 +16,7 @@ extension AccountDesk {
         self.flight = nil
         let markBefore = self.sight?.mark
         self.watch = outcome.watch
-        if let sight = outcome.sight, self.isNews(sight.entry?.version) {
+        if let sight = outcome.sight, self.isNews(sight.entry) {
             self.accept(sight)
         }
         if self.sight?.mark == markBefore { self.rest(after: outcome.result, wasErrand: wasErrand, now: now) }
@@ -58,7 +58,7 @@ extension AccountDesk {
 
     /// Takes a record that was read because it may have changed; serves whom it serves.
     package mutating func observe(_ entry: AccountVault.Entry?, now: Moment) -> Landing {
-        guard self.isNews(entry?.version) else { return Landing() }
+        guard self.isNews(entry) else { return Landing() }
         self.accept(Sight(entry, after: self.sight, now: now))
         return self.serveUsable(now: now.boot)
     }
@@ -86,7 +86,7 @@ extension AccountDesk {
         isStored: Bool = true,
         now: Moment
     ) -> Landing {
-        guard self.isNews(entry.version) else { return Landing() }
+        guard self.isNews(entry) else { return Landing() }
         self.accept(Sight(entry, after: self.sight, receipt: receipt, now: now), isStored: isStored)
         return self.serveUsable(now: now.boot)
     }
@@ -99,10 +99,12 @@ extension AccountDesk {
         return self.unreadable == nil
     }
 
-    /// Reads overtake one another; an older version than the known one says nothing any more.
-    private func isNews(_ version: Version?) -> Bool {
-        guard let known = self.sight?.entry?.version else { return true }
-        return version.map { $0 >= known } ?? false
+    /// Reads overtake one another; an older version than the known one says nothing any more. Nor does a later version with
+    /// an older token set of the grant: the store has fallen back, and the refresh token in it was rotated away.
+    private func isNews(_ entry: AccountVault.Entry?) -> Bool {
+        guard let known = self.sight?.entry else { return true }
+        guard let entry, entry.version >= known.version else { return false }
+        return entry.record.grant != known.record.grant || entry.record.generation >= known.record.generation
     }
 
     private mutating func accept(_ sight: Sight, isStored: Bool = true) {

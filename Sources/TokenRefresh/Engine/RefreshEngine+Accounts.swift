@@ -136,6 +136,7 @@ extension RefreshEngine {
                     scopes: scopes
                 ),
                 stamp: epochs.last,
+                stampEntry: epochs.lastEntry,
                 binding: plan.binding,
                 killed: old?.killed ?? [],
                 // Of the client, not of the grant.

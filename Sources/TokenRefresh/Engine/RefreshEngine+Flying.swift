@@ -69,8 +69,9 @@ extension RefreshEngine {
                 }
                 let sentAt = self.timepiece.now.boot
                 // Before, since the store's hint of it may come before its answer.
-                self.state.withLock { _ = $0.desks[account]?.flightWrites.insert(expecting?.next ?? .first) }
-                let result = await self.write(record, for: account, expecting: expecting)
+                let version = self.vault.version(behind: expecting)
+                self.state.withLock { _ = $0.desks[account]?.flightWrites.insert(version) }
+                let result = await self.write(record, for: account, as: version, expecting: expecting)
                 self.log(result, of: account, complaint: &complaint)
                 if case .success = result {
                     self.logTakeover(of: account, by: record, after: flight.sight?.entry?.record)
@@ -135,13 +136,17 @@ extension RefreshEngine {
         return .success(verdict)
     }
 
+    /// - Parameter version: as which it is written; else one behind `expecting`.
     func write(
         _ record: AccountRecord,
         for account: AccountID,
+        as version: Version? = nil,
         expecting: Version?
     ) async -> Result<Version, StoreError> {
+        let version = version ?? self.vault.version(behind: expecting)
         do throws(StoreError) {
-            return .success(try await self.vault.write(record, for: account, expecting: expecting))
+            try await self.vault.write(record, for: account, as: version, expecting: expecting)
+            return .success(version)
         } catch {
             return .failure(error)
         }

@@ -74,6 +74,7 @@ extension RefreshEngine {
             generation: .none,
             tokens: nil,
             stamp: epochs.last,
+            stampEntry: epochs.lastEntry,
             binding: (self.plan(of: account) ?? plan).binding,
             killed: dead.killed
         )

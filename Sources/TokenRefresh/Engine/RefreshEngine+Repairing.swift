@@ -45,15 +45,18 @@ extension RefreshEngine {
         return .failure(lastError)
     }
 
-    /// Writes a record whole, with its own stamp and claim, as a version that no process has seen.
+    /// Writes a record whole, with its own stamp and claim, as a version that no process has seen. What it is written over may
+    /// know of killed tokens and of a binding that it does not.
     private func putBack(
         _ known: AccountVault.Entry,
         over entry: AccountVault.Entry?,
         of account: AccountID
     ) async throws(StoreError) -> AccountVault.Entry {
         let version = known.versionToPutBack(over: entry)
-        try await self.vault.write(known.record, for: account, as: version, expecting: entry?.version)
-        let repaired = AccountVault.Entry(record: known.record, version: version)
+        var record = known.record
+        if let entry { record.keepHistory(of: entry.record) }
+        try await self.vault.write(record, for: account, as: version, expecting: entry?.version)
+        let repaired = AccountVault.Entry(record: record, version: version)
         // Where the desk is ahead of the store, a flight is about to write what it knows.
         if self.state.withLock({ $0.desks[account]?.sight?.entry }) == known {
             self.take(repaired, of: account, receipt: .stored)

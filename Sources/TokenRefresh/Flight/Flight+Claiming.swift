@@ -203,6 +203,7 @@ extension Flight {
             generation: .none,
             tokens: nil,
             stamp: self.epochs.last,
+            stampEntry: self.epochs.lastEntry,
             binding: self.plan.binding,
             killed: killed?.killed ?? []
         )

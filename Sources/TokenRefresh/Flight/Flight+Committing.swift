@@ -7,7 +7,7 @@ extension Flight {
     mutating func commit(_ grant: TokenGrant, basis: Basis, now: Moment) -> FlightAction {
         var record = basis.record
         record.generation = record.generation.next
-        record.stamp = max(record.stamp, self.epochs.last)
+        record.stamp(by: self.epochs)
         record.tokens =
             basis.refreshToken != nil
             ? basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
@@ -34,7 +34,7 @@ extension Flight {
         let isKept = self.demand.refused != basis.record.mark && freshness?.isUsable(at: now.boot) == true
         var record = basis.record
         record.generation = record.generation.next
-        record.stamp = max(record.stamp, self.epochs.last)
+        record.stamp(by: self.epochs)
         // Both lifetimes count from one receipt: that of an access token which stays.
         let age = isKept ? basis.record.tokens.map { max($0.receivedAt.duration(to: now.wall), .zero) } : nil
         record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, keptFor: age, now: now) }

@@ -1,11 +1,13 @@
 package import TokenModel
 
-extension AccountRecord {
-    /// 1 had no killed tokens; 2 had neither former providers, with the issuer, nor the accepted proof.
-    private static let format: UInt8 = 3
+extension AccountRecord: SealableRecord {
+    /// 1 had no killed tokens; 2 had neither former providers, with the issuer, nor the accepted proof; 3 had no entry of the
+    /// stamp.
+    private static let format: UInt8 = 4
 
     /// As before where it can be: a replica that is not yet replaced reads it too.
     private var leastFormat: UInt8 {
+        if self.stampEntry != nil { return 4 }
         if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.mark != nil { return 3 }
         return self.killed.isEmpty ? 1 : 2
     }
@@ -42,6 +44,7 @@ extension AccountRecord {
             writer.write(mark + self.formerProviders) { writer.write($0.rawValue) }
             writer.write(self.acceptedProof) { writer.write($0.rawValue) }
         }
+        if format >= 4 { writer.write(self.stampEntry) { writer.write($0.rawValue) } }
         return writer.finish()
     }
 
@@ -85,6 +88,9 @@ extension AccountRecord {
         let acceptedProof =
             reader.format < 3
             ? nil : try reader.readOptional { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
+        let stampEntry =
+            reader.format < 4
+            ? nil : try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read()) }
         try reader.finish()
         var issuer = formerProviders.first.flatMap { TokenIssuer(mark: $0.rawValue) }
         // A replica that knows origins alone may have given the record to another since.
@@ -95,6 +101,7 @@ extension AccountRecord {
             generation: generation,
             tokens: tokens,
             stamp: stamp,
+            stampEntry: stampEntry,
             binding: Binding(provider: provider, issuer: issuer ?? .origin(origin), clientID: clientID),
             claim: claim,
             trouble: trouble,

@@ -10,6 +10,8 @@ package struct AccountRecord: Equatable, Sendable {
     package var tokens: TokenSet?
     /// The kill epoch that the writer of the tokens had read.
     package var stamp: Epoch
+    /// The entry of that number, where another may have had it: on a store that may lose entries.
+    package var stampEntry: KillID?
     /// Whom the tokens were made for; nothing is sent to anyone else.
     package var binding: Binding
     /// Stands beside the tokens while a flight runs.
@@ -31,6 +33,7 @@ package struct AccountRecord: Equatable, Sendable {
         generation: Generation,
         tokens: TokenSet?,
         stamp: Epoch,
+        stampEntry: KillID? = nil,
         binding: Binding,
         claim: Claim? = nil,
         trouble: Trouble? = nil,
@@ -43,6 +46,7 @@ package struct AccountRecord: Equatable, Sendable {
         self.generation = generation
         self.tokens = tokens
         self.stamp = stamp
+        self.stampEntry = stampEntry
         self.binding = binding
         self.claim = claim
         self.trouble = trouble

@@ -2,7 +2,7 @@ package import TokenModel
 
 /// The accounts' records of one store, sealed and opened on the way.
 package struct AccountVault: Sendable {
-    private let records: SealedRecords
+    private let vault: RecordVault<AccountRecord>
 
     /// The accounts of the store called `storeID`, under its keys.
     package init(store: any TokenStore, keyRing: KeyRing, storeID: StoreID) {
@@ -11,38 +11,33 @@ package struct AccountVault: Sendable {
 
     /// The accounts among a store's records.
     package init(_ records: SealedRecords) {
-        self.records = records
+        self.vault = RecordVault(records)
     }
 
     /// What the store promises.
-    package var guarantees: StoreGuarantees { self.records.store.guarantees }
+    package var guarantees: StoreGuarantees { self.store.guarantees }
+
+    /// The version that a write behind `expecting` names.
+    package func version(behind expecting: Version?) -> Version { self.guarantees.version(behind: expecting) }
+
+    private var store: any TokenStore { self.vault.records.store }
 
     /// A record and which write it is: what the next write expects.
-    package struct Entry: Equatable, Sendable {
-        package var record: AccountRecord
-        package var version: Version
-
-        package init(record: AccountRecord, version: Version) {
-            self.record = record
-            self.version = version
-        }
-    }
+    package typealias Entry = StoredEntry<AccountRecord>
 
     /// What is stored for an account; `nil` where nothing ever was.
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays where it is: an account that
     ///   can't be read is not one without tokens.
     package func read(_ account: AccountID) async throws(StoreError) -> Entry? {
-        let key = RecordKey.account(account.rawValue)
-        guard let entry = try await self.records.read(key) else { return nil }
-        return try self.decode(entry)
+        try await self.vault.read(.account(account.rawValue))
     }
 
     /// Opens what a conflict carried.
     ///
     /// - Throws: ``StoreError/Code/unreadable``, as ``read(_:)`` does.
     package func open(_ stored: StoredRecord, of account: AccountID) throws(StoreError) -> Entry {
-        try self.decode(try self.records.open(stored, at: .account(account.rawValue)))
+        try self.vault.open(stored, at: .account(account.rawValue))
     }
 
     /// Writes behind version `expecting` (`nil`: there is no record yet).
@@ -55,7 +50,7 @@ package struct AccountVault: Sendable {
         for account: AccountID,
         expecting: Version?
     ) async throws(StoreError) -> Version {
-        try await self.records.write(record.encoded(), at: .account(account.rawValue), expecting: expecting)
+        try await self.vault.write(record, at: .account(account.rawValue), expecting: expecting)
     }
 
     /// Writes as `version`, which must be larger than any that was ever read or written there, behind version `expecting`.
@@ -67,14 +62,13 @@ package struct AccountVault: Sendable {
         as version: Version,
         expecting: Version?
     ) async throws(StoreError) {
-        let key = RecordKey.account(account.rawValue)
-        try await self.records.write(record.encoded(), at: key, as: version, expecting: expecting)
+        try await self.vault.write(record, at: .account(account.rawValue), as: version, expecting: expecting)
     }
 
     /// All accounts that have a record, in the order of their names' bytes.
     package func accounts() async throws(StoreError) -> [AccountID] {
         var accounts: [AccountID] = []
-        try await self.records.store.forEachRecord(under: .accounts) { (record) async throws(StoreError) in
+        try await self.store.forEachRecord(under: .accounts) { (record) async throws(StoreError) in
             if let account = AccountID(key: record.key) { accounts.append(account) }
         }
         return accounts
@@ -82,13 +76,8 @@ package struct AccountVault: Sendable {
 
     /// Calls `body` with each record that opens, in the order of the accounts' names' bytes, a page at a time.
     package func forEach(_ body: (AccountID, Entry) -> Void) async throws(StoreError) {
-        try await self.records.store.forEachRecord(under: .accounts) { (record) async throws(StoreError) in
-            guard let account = AccountID(key: record.key) else { return }
-            do throws(StoreError) {
-                body(account, try self.open(record.stored, of: account))
-            } catch {
-                guard error.code == .unreadable else { throw error }
-            }
+        try await self.vault.forEach(under: .accounts) { key, entry in
+            if let account = AccountID(key: key) { body(account, entry) }
         }
     }
 
@@ -98,7 +87,7 @@ package struct AccountVault: Sendable {
         behind after: AccountID?
     ) async throws(StoreError) -> [(account: AccountID, version: Version)] {
         let last = after.map { RecordKey.account($0.rawValue) }
-        return try await self.records.store.records(under: .accounts, after: last, limit: 500).compactMap { record in
+        return try await self.store.records(under: .accounts, after: last, limit: 500).compactMap { record in
             AccountID(key: record.key).map { ($0, record.stored.version) }
         }
     }
@@ -111,7 +100,7 @@ package struct AccountVault: Sendable {
 
     /// Accounts whose record may have changed, by anyone: hints, as ``TokenStore/changes()`` gives them.
     package func changes() -> AsyncStream<Change> {
-        let changes = self.records.store.changes()
+        let changes = self.store.changes()
         let (ours, continuation) = AsyncStream.makeStream(
             of: Change.self,
             bufferingPolicy: .bufferingNewest(ChangeBroadcaster.bufferLimit)
@@ -126,10 +115,6 @@ package struct AccountVault: Sendable {
         }
         continuation.onTermination = { _ in forwarding.cancel() }
         return ours
-    }
-
-    private func decode(_ entry: SealedRecords.Entry) throws(StoreError) -> Entry {
-        Entry(record: try AccountRecord(decoding: entry.plaintext), version: entry.version)
     }
 }
 

@@ -9,7 +9,7 @@ extension KillEpochs {
         at provider: ProviderID
     ) -> Verdict {
         self.verdict(
-            on: record?.stamp ?? self.last,
+            on: record.map { self.counted($0.stamp, by: $0.stampEntry) } ?? self.last,
             of: account,
             at: provider,
             formerly: record?.providers ?? []
@@ -19,7 +19,7 @@ extension KillEpochs {
     /// The last entry that killed a record's tokens; `nil` where they live.
     package func killer(of record: AccountRecord, _ account: AccountID) -> Epoch? {
         self.killer(
-            of: record.stamp,
+            of: self.counted(record.stamp, by: record.stampEntry),
             of: account,
             at: record.binding.provider,
             formerly: record.formerProviders
@@ -37,6 +37,13 @@ extension KillEpochs {
 }
 
 extension AccountRecord {
+    /// Stamps tokens whose writer goes by `epochs`.
+    package mutating func stamp(by epochs: KillEpochs) {
+        guard epochs.last >= self.stamp else { return }
+        self.stamp = epochs.last
+        self.stampEntry = epochs.lastEntry
+    }
+
     /// The providers that the grant is and was bound to.
     package var providers: [ProviderID] { [self.binding.provider] + self.formerProviders }
 

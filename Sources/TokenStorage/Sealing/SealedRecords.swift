@@ -39,6 +39,9 @@ package struct SealedRecords: Sendable {
         return Entry(plaintext: try self.keys.open(stored.value, for: context), version: stored.version)
     }
 
+    /// The version that a write behind `expecting` names.
+    package func version(behind expecting: Version?) -> Version { self.store.guarantees.version(behind: expecting) }
+
     /// Whether a write now would be under another key than `sealed` is; keys that the source holds by now are gone over to.
     package func sealsAnew(_ sealed: SealedBytes) async throws(StoreError) -> Bool {
         let store = self.store
@@ -56,7 +59,7 @@ package struct SealedRecords: Sendable {
         at key: RecordKey,
         expecting: Version?
     ) async throws(StoreError) -> Version {
-        let version = expecting?.next ?? .first
+        let version = self.version(behind: expecting)
         try await self.write(plaintext, at: key, as: version, expecting: expecting)
         return version
     }

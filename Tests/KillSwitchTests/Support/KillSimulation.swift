@@ -68,7 +68,7 @@ struct KillSimulation {
                 boot: self.boot,
                 name: "r\(index)",
                 lease: KillSimulation.lease,
-                reach: mutation == .leaseByReading ? .host : .network
+                StoreGuarantees(reach: mutation == .leaseByReading ? .host : .network, failover: .losesSuffix)
             )
         }
     }
@@ -325,9 +325,11 @@ struct KillSimulation {
         var next: KillMachine.WaitAction?
         do throws(StoreError) {
             switch action {
-            case .list:
-                let listing = try await replica.vault.list()
-                next = replica.machine.didList(listing, for: epoch, at: self.instant)
+            case .list(let id):
+                if let version = try await replica.log.version(of: id, at: epoch) {
+                    let listing = try await replica.vault.list()
+                    next = replica.machine.didList(listing, behind: version, for: epoch, at: self.instant)
+                }
             case .read(let ids):
                 for id in ids {
                     replica.machine.saw(try await replica.vault.read(id), id, for: epoch, at: self.instant)
@@ -343,8 +345,11 @@ struct KillSimulation {
                 }
                 next = replica.machine.wait(for: epoch)
                 if case .expel = next { next = nil }
-            case .check(let id):
-                if try await replica.log.stands(id, at: epoch) {
+            case .check(let id, let listed):
+                let version = try await replica.log.version(of: id, at: epoch)
+                if let version, version != listed, version != KillLog.foldedVersion {
+                    replica.machine.entryWasRewritten(epoch)
+                } else if version != nil {
                     replica.machine.log.note(kill: epoch) { $0.isEnded = true }
                     self.complete[id] = epoch
                     return

@@ -3,8 +3,8 @@ import Testing
 
 /// Long histories of several replicas over a store that does all that one of several hosts may do, by seeded schedules.
 ///
-/// `MARTLET_SCHEDULES` says how many of each; `scripts/faults --cases schedules` runs 10,000.
-@Suite struct FlightSimulationTests {
+/// One after the other, since other tests want to go on too. `MARTLET_SCHEDULES` says how many of each; see Model.
+@Suite(.serialized) struct FlightSimulationTests {
     typealias Weather = FlightSimulation.Weather
 
     static let weathers: [(String, Weather)] = [

@@ -1,0 +1,105 @@
+package import TokenModel
+
+/// What is sealed as a record of its own.
+package protocol SealableRecord: Sendable {
+    /// The record as bytes to seal.
+    func encoded() -> Secret
+
+    /// Reads what ``encoded()`` wrote.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
+    init(decoding bytes: Secret) throws(StoreError)
+}
+
+/// A record and which write it is: what the next write expects.
+package struct StoredEntry<Record: SealableRecord>: Sendable {
+    package var record: Record
+    package var version: Version
+
+    package init(record: Record, version: Version) {
+        self.record = record
+        self.version = version
+    }
+}
+
+extension StoredEntry: Equatable where Record: Equatable {}
+
+/// The records of one kind in one store, sealed and opened on the way.
+package struct RecordVault<Record: SealableRecord>: Sendable {
+    /// Of all kinds.
+    package let records: SealedRecords
+
+    package init(_ records: SealedRecords) { self.records = records }
+
+    /// What is at `key`; `nil` where there is no record.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays where it is.
+    package func read(_ key: RecordKey) async throws(StoreError) -> StoredEntry<Record>? {
+        guard let stored = try await self.records.store.read(key) else { return nil }
+        return try self.open(stored, at: key)
+    }
+
+    /// Opens what a conflict or a listing carried.
+    package func open(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> StoredEntry<Record> {
+        let plaintext = try self.records.open(stored, at: key).plaintext
+        return StoredEntry(record: try Record(decoding: plaintext), version: stored.version)
+    }
+
+    /// Writes behind version `expecting` (`nil`: there is no record yet).
+    ///
+    /// - Returns: the version written.
+    /// - Throws: ``StoreError/Code/conflict`` with the sealed record that is there.
+    package func write(_ record: Record, at key: RecordKey, expecting: Version?) async throws(StoreError) -> Version {
+        try await self.records.write(record.encoded(), at: key, expecting: expecting)
+    }
+
+    /// Writes as `version`, which must be larger than any that was ever read or written there.
+    package func write(
+        _ record: Record,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try await self.records.write(record.encoded(), at: key, as: version, expecting: expecting)
+    }
+
+    /// Writes a record that is the same whoever writes it. One that stands already is left as it is.
+    package func put(_ record: Record, at key: RecordKey) async throws(StoreError) {
+        do throws(StoreError) {
+            _ = try await self.write(record, at: key, expecting: nil)
+        } catch {
+            guard error.code == .conflict else { throw error }
+        }
+    }
+
+    /// Removes a record that nobody has written since; of keys that contain a random id alone.
+    ///
+    /// - Returns: whether there is none any more.
+    @discardableResult
+    package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try await self.records.store.remove(key, expecting: expecting)
+            return true
+        } catch {
+            guard error.code == .conflict else { throw error }
+            return error.current == nil
+        }
+    }
+
+    /// Calls `body` with each record under `prefix` that opens, and `unreadable` with the keys of the others, in the order of
+    /// the keys' bytes, a page at a time.
+    package func forEach(
+        under prefix: RecordKey.Prefix,
+        unreadable: (RecordKey) -> Void = { _ in },
+        _ body: (RecordKey, StoredEntry<Record>) -> Void
+    ) async throws(StoreError) {
+        try await self.records.store.forEachRecord(under: prefix) { (found) async throws(StoreError) in
+            do throws(StoreError) {
+                body(found.key, try self.open(found.stored, at: found.key))
+            } catch {
+                guard error.code == .unreadable else { throw error }
+                unreadable(found.key)
+            }
+        }
+    }
+}
