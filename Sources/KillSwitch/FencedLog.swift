@@ -93,9 +93,10 @@ package struct FencedLog: Sendable {
     ///   - fewest: so many entries are worth the writes, if they are a tenth of what a snapshot holds, too.
     package func foldableUpTo(read: [Epoch], fewest: Int = 1_000) -> Epoch? {
         let pending = self.kills.first { !$0.isEnded }?.epoch.rawValue
-        let last = min(self.contents.last, read.min() ?? self.contents.last, pending.map { Epoch($0 - 1) } ?? self.contents.last)
-        let kept = self.contents.snapshot.entries.count + self.contents.snapshot.imports.count
-        let count = last.rawValue - min(last, self.contents.snapshot.last).rawValue
+        let contents = self.contents
+        let last = min(contents.last, read.min() ?? contents.last, pending.map { Epoch($0 - 1) } ?? contents.last)
+        let kept = contents.snapshot.entries.count + contents.snapshot.imports.count
+        let count = last.rawValue - min(last, contents.snapshot.last).rawValue
         return count >= UInt64(max(fewest, kept / 10)) ? last : nil
     }
 

@@ -142,26 +142,19 @@ package struct KillMachine: ~Copyable, Sendable {
     /// This replica's own record was written, or not.
     package mutating func didWriteReplica(_ result: ReplicaWrite) -> PollAction {
         switch (self.poll, result) {
-        case (.joining, .stands(let version)):
+        case (.joining, .stands(let version)), (.acknowledging, .stands(let version)):
             self.replica = ReplicaVault.Entry(id: self.membership, record: self.record, version: version)
-            return self.readLog()
-        case (.joining, .conflict(let entry?)) where self.isOwn(entry):
-            // By a write whose answer was lost.
-            return self.joinAgain(over: entry)
-        case (.joining, .conflict): return self.joinAnew()
-        case (.joining, .failed(let error)): return self.end(error)
-        case (.acknowledging, .stands(let version)):
-            self.replica = ReplicaVault.Entry(id: self.membership, record: self.record, version: version)
+            if case .joining = self.poll { return self.readLog() }
             return self.end(nil)
-        case (.acknowledging, .conflict(let entry?)) where self.isOwn(entry):
+        case (.joining, .conflict(let entry)), (.acknowledging, .conflict(let entry)):
+            guard let entry, entry.record.boot == self.boot, !entry.record.isExpelled else { return self.joinAnew() }
             // By a write whose answer was lost, or the store has lost one.
             return self.joinAgain(over: entry)
-        case (.acknowledging, .conflict): return self.joinAnew()
-        case (.acknowledging, .failed(let error)):
-            guard !self.hasHeartbeat else { return self.end(error) }
+        case (.acknowledging, .failed(let error)) where !self.hasHeartbeat:
             let isBehind = self.replica.map { $0.record.acknowledged < self.log.epochs.last } ?? true
             if isBehind { self.notices.append(.unacknowledged(error.code)) }
             return self.end(nil)
+        case (.joining, .failed(let error)), (.acknowledging, .failed(let error)): return self.end(error)
         default: return self.poison()
         }
     }
@@ -177,7 +170,7 @@ package struct KillMachine: ~Copyable, Sendable {
             guard let first = read.first, let last = known.lastEntry else { return self.readWholeLog() }
             guard first.standsFor(last) else { return self.endForeign() }
             known.append(read.dropFirst())
-            return self.took(known)
+            return self.raise(behind: known)
         default: return self.poison()
         }
     }
@@ -191,7 +184,7 @@ package struct KillMachine: ~Copyable, Sendable {
     private mutating func compare(_ read: KillLogContents) -> PollAction {
         let known = self.log.contents
         guard known.agrees(with: read) else { return self.endForeign() }
-        guard read.last < known.last else { return self.took(read) }
+        guard read.last < known.last else { return self.raise(behind: read) }
         self.restorations += 1
         guard self.restorations <= Self.mostRewrites else { return self.end(.logLosing) }
         return self.restore(from: read.last.next, written: 0)
@@ -225,7 +218,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// This process goes by what was read.
     package mutating func didFence() -> PollAction {
         guard case .fencing = self.poll else { return self.poison() }
-        return self.acknowledge(above: self.replica?.version ?? Version(0))
+        return self.acknowledge()
     }
 
     private mutating func join() -> PollAction {
@@ -263,11 +256,6 @@ package struct KillMachine: ~Copyable, Sendable {
         return .readLog(behind: Epoch(max(last, 1) - 1))
     }
 
-    private mutating func took(_ read: KillLogContents) -> PollAction {
-        self.ahead = nil
-        return self.raise(behind: read)
-    }
-
     private mutating func restore(from epoch: Epoch, written: Int) -> PollAction {
         guard epoch <= self.log.contents.last else {
             if written > 0 { self.notices.append(.restored(count: written)) }
@@ -280,6 +268,7 @@ package struct KillMachine: ~Copyable, Sendable {
 
     /// Writes the first order that waits behind the log as it was just read.
     private mutating func raise(behind read: KillLogContents) -> PollAction {
+        self.ahead = nil
         guard self.isRenewal else { return self.fence(by: read) }
         let order = self.log.orders.first { order in
             order.cause != nil && !self.raised.contains(order.entry.id) && !read.contains(order.entry.id)
@@ -295,7 +284,7 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     /// Says how far this process is fenced, where there is something to say.
-    private mutating func acknowledge(above version: Version) -> PollAction {
+    private mutating func acknowledge() -> PollAction {
         // Before it has joined it only reads.
         guard let replica = self.replica else { return self.isRenewal ? self.poison() : self.end(nil) }
         let isHeartbeat = self.hasHeartbeat && self.isRenewal
@@ -305,12 +294,8 @@ package struct KillMachine: ~Copyable, Sendable {
         self.rewrites += 1
         guard self.rewrites <= Self.mostRewrites else { return self.end(.recordContended) }
         self.poll = .acknowledging
-        return .writeReplica(
-            self.record,
-            replica.id,
-            as: self.guarantees.version(behind: max(version, replica.version)),
-            expecting: replica.version
-        )
+        let version = self.guarantees.version(behind: replica.version)
+        return .writeReplica(self.record, replica.id, as: version, expecting: replica.version)
     }
 
     private var record: ReplicaRecord {
@@ -322,10 +307,6 @@ package struct KillMachine: ~Copyable, Sendable {
             lastEntry: self.hasHeartbeat ? self.log.contents.lastEntry?.id : nil,
             joinedAt: self.replica?.record.joinedAt ?? self.wall
         )
-    }
-
-    private func isOwn(_ entry: ReplicaVault.Entry) -> Bool {
-        entry.record.boot == self.boot && !entry.record.isExpelled
     }
 
     private mutating func endForeign() -> PollAction {
@@ -353,9 +334,7 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.end(StoreError(.unreachable, "a poll ended by a fault in Martlet"))
     }
 
-    /// Nobody needs to wait for this replica from now on.
-    ///
-    /// - Returns: what is to be removed.
+    /// Nobody needs to wait for this replica from now on. What it gives is to be removed.
     package mutating func leave() -> ReplicaID? {
         self.leaseUntil = .distantPast
         return self.replica.take()?.id
@@ -389,12 +368,7 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     /// A read of a replica's record, `nil` where that has gone, that ended at `now`.
-    package mutating func saw(
-        _ entry: ReplicaVault.Entry?,
-        _ id: ReplicaID,
-        for epoch: Epoch,
-        at now: BootInstant
-    ) {
+    package mutating func saw(_ entry: ReplicaVault.Entry?, _ id: ReplicaID, for epoch: Epoch, at now: BootInstant) {
         let hasTaken = entry.map { self.hasTaken($0.record, epoch) } ?? false
         self.log.note(kill: epoch) { $0.watch?.saw(entry, of: id, hasTaken: hasTaken, at: now) }
     }

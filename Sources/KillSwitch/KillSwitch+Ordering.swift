@@ -57,7 +57,9 @@ extension KillSwitch {
             try await self.host.keep(order: entry.encoded(), id: entry.id.rawValue)
             self.note(order: entry.id) { $0.isInCopy = true }
             // It may have come to stand, and been recorded, before it was kept.
-            if self.state.withLock({ $0.recorded.contains(entry.id) }) { await self.host.drop(order: entry.id.rawValue) }
+            if self.state.withLock({ $0.recorded.contains(entry.id) }) {
+                await self.host.drop(order: entry.id.rawValue)
+            }
         } catch {
             self.logger.error(
                 "a kill that the store has not taken could not be kept in state_dir: it ends with this process",

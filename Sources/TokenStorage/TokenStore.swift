@@ -69,17 +69,4 @@ extension TokenStore {
             last = end
         }
     }
-
-    /// Writes behind what was read: the version after `expecting`, or the first.
-    ///
-    /// - Returns: the version written.
-    package func write(
-        _ value: SealedBytes,
-        at key: RecordKey,
-        expecting: Version?
-    ) async throws(StoreError) -> Version {
-        let version = self.guarantees.version(behind: expecting)
-        try await self.write(value, at: key, as: version, expecting: expecting)
-        return version
-    }
 }

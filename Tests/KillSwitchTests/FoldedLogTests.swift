@@ -75,7 +75,10 @@ import TokenStorage
         others[1] = KillEntry(.kill, .all, at: self.house.clock.wall)
         let other = KillLogContents(entries: others)
 
-        for (one, another) in [(whole, other), (whole.folded(upTo: Epoch(5)), other), (whole, other.folded(upTo: Epoch(5)))] {
+        let pairs = [
+            (whole, other), (whole.folded(upTo: Epoch(5)), other), (whole, other.folded(upTo: Epoch(5))),
+        ]
+        for (one, another) in pairs {
             #expect(!one.agrees(with: another))
             #expect(!another.agrees(with: one))
         }
@@ -119,7 +122,9 @@ import TokenStorage
         #expect(try await self.log.version(of: entries[2].id, at: Epoch(2)) == nil)
     }
 
-    @Test func `I19_ a fold that is cut off at any write changes nothing, and the next leaves nothing of it`() async throws {
+    @Test func `I19_ a fold that is cut off at any write changes nothing, and the next leaves nothing of it`()
+        async throws
+    {
         var (cut, isWhole) = (0, false)
         while !isWhole {
             let test = FoldedLogTests()
@@ -135,7 +140,8 @@ import TokenStorage
             }
             test.house.store.fail(by: { _ in .none })
             let found = try await test.log.contents()
-            #expect(found.agrees(with: whole) && found.last == whole.last && found.imports == whole.imports, "cut \(cut)")
+            #expect(found.agrees(with: whole) && found.last == whole.last, "cut \(cut)")
+            #expect(found.imports == whole.imports, "cut \(cut)")
 
             _ = try await test.log.append(test.imported("last"), behind: found.last)
             try await test.fold(upTo: 9)
@@ -184,7 +190,9 @@ import TokenStorage
 
     // MARK: - Replicas
 
-    @Test func `a replica folds a long log by itself, and who starts then goes by the same kills and imports`() async throws {
+    @Test func `a replica folds a long log by itself, and who starts then goes by the same kills and imports`()
+        async throws
+    {
         let entries = self.entries(1_500)
         try await self.write(entries)
         let one = self.house.replica("a")
@@ -207,7 +215,9 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that has lost a folded log, what was killed is written back and the rest is filled`() async throws {
+    @Test func `given a store that has lost a folded log, what was killed is written back and the rest is filled`()
+        async throws
+    {
         try await self.write(self.entries(1_500))
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await self.house.run([one]) {

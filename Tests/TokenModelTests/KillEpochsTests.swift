@@ -10,6 +10,19 @@ import TokenModel
         epochs.verdict(on: Epoch(stamp), of: self.alice, at: self.acme)
     }
 
+    @Test func `I5_a stamp by an entry that was lost counts for nothing`() {
+        let (own, lost) = (KillID.random(), KillID.random())
+        var epochs = KillEpochs()
+        epochs.raise(.all, at: Epoch(1), holds: true)
+        epochs.note(own)
+
+        #expect(epochs.lastEntry == own)
+        #expect(epochs.counted(Epoch(1), by: own) == Epoch(1))
+        #expect(epochs.counted(Epoch(1), by: nil) == Epoch(1))
+        #expect(epochs.counted(Epoch(1), by: lost) == .start)
+        #expect(epochs.counted(Epoch(2), by: lost) == Epoch(2))
+    }
+
     @Test func `given no kill, all tokens live`() {
         #expect(self.verdict(KillEpochs(), stamp: 0) == .live)
     }

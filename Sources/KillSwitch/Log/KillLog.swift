@@ -101,7 +101,8 @@ package struct KillLog: Sendable {
         var tail = Tail()
         for item in page {
             // What is behind a gap is no part of the log before the gap is filled.
-            guard item.number == last + UInt64(tail.entries.count) + 1, case .entry(let entry) = try self.open(item) else {
+            let next = last + UInt64(tail.entries.count) + 1
+            guard item.number == next, case .entry(let entry) = try self.open(item) else {
                 tail.isCut = true
                 return tail
             }

@@ -84,7 +84,9 @@ package struct KillLogContents: Equatable, Sendable {
     /// The grant that the last import into each account began.
     package var imports: [AccountID: GrantID] {
         var imports = self.snapshot.imports
-        for replacement in self.entries.lazy.flatMap(\.replacements) { imports[replacement.account] = replacement.grant }
+        for replacement in self.entries.lazy.flatMap(\.replacements) {
+            imports[replacement.account] = replacement.grant
+        }
         return imports
     }
 

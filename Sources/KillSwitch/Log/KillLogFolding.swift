@@ -141,7 +141,8 @@ extension KillLog {
 
     /// The number of the last entry that a snapshot has taken the place of; `nil` where there is no snapshot.
     package func foldedUpTo() async throws(StoreError) -> Epoch? {
-        guard let first = try await self.log.item(1), case .snapshot(let header) = try self.open(first) else { return nil }
+        guard let first = try await self.log.item(1) else { return nil }
+        guard case .snapshot(let header) = try self.open(first) else { return nil }
         return header.last
     }
 

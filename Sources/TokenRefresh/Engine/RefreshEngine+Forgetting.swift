@@ -78,7 +78,8 @@ extension RefreshEngine {
             binding: (self.plan(of: account) ?? plan).binding,
             killed: dead.killed
         )
-        guard case .success(let version) = await self.write(record, for: account, expecting: entry.version) else { return }
+        let written = await self.write(record, for: account, expecting: entry.version)
+        guard case .success(let version) = written else { return }
         self.take(AccountVault.Entry(record: record, version: version), of: account, receipt: .stored)
     }
 

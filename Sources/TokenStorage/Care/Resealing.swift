@@ -60,7 +60,7 @@ extension OpenedStore {
             } catch {
                 return .unreadable(error.message)
             }
-            let version = stored.version.next
+            let version = self.store.guarantees.version(behind: stored.version)
             let context =
                 key == .canary
                 ? Canary.context(version) : SealingContext(store: self.storeID, key: key, version: version)

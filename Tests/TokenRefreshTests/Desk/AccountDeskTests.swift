@@ -281,6 +281,19 @@ import TokenStorage
         #expect(desk.sight?.mark?.generation == Generation(2))
     }
 
+    @Test func `I2_a later version with an older token set of the grant is not gone by, and another grant's is`() {
+        var desk = self.desk(nil)
+        _ = desk.observe(self.entry(.valid(generation: 2), 5), now: self.now)
+
+        let fallen = desk.observe(self.entry(.expired(), 6), now: self.now)
+        #expect(fallen.event == nil)
+        #expect(desk.sight?.mark?.generation == Generation(2))
+
+        let imported = desk.observe(self.entry(.valid(grant: GrantID("new")), 7), now: self.now)
+        #expect(imported.event != nil)
+        #expect(desk.sight?.mark?.grant == GrantID("new"))
+    }
+
     @Test func `slots are told of each new pass once, and of its end`() {
         var desk = self.desk(nil)
         let first = desk.observe(self.entry(.valid(), 1), now: self.now)

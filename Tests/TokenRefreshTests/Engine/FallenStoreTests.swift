@@ -35,6 +35,25 @@ import TokenStorage
         }
     }
 
+    @Test func `I5_what is put back knows the providers that the record there was bound to`() async throws {
+        try await self.house.put(.expired())
+        let backup = self.house.store.history
+        try await self.house.withReplica(self.provider) { replica in
+            try await self.refresh(replica)
+            self.house.store.history = backup
+            let fallen = try #require(try await self.house.vault.read(alice))
+            var adopted = fallen.record
+            adopted.formerProviders = [ProviderID("before")]
+            _ = try await self.house.vault.write(adopted, for: alice, expecting: fallen.version)
+
+            await replica.engine.reread(alice)
+
+            let found = try await self.house.record()
+            #expect(found?.generation == Generation(2))
+            #expect(found?.formerProviders == [ProviderID("before")])
+        }
+    }
+
     @Test func `a refresh token that was rotated away is not sent again`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history

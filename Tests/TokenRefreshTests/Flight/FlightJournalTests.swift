@@ -40,7 +40,7 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `given a store that may lose its last writes, the journal is asked first, and holds up nothing where it is full`(
+    func `on a store that may lose its last writes the journal is asked first, and holds up nothing where it is full`(
         hasJournal: Bool
     ) {
         var bench = FlightBench(.expired(), [.success(.sample())])

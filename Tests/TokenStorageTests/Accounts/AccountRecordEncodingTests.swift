@@ -49,6 +49,9 @@ struct AccountRecordEncodingTests {
             layouts.append(bytes[0])
             #expect(try AccountRecord(decoding: Secret(bytes)) == record)
         }
+        record.stampEntry = KillID.random()
+        try note()
+        record.stampEntry = nil
         try note()
         record.acceptedProof = nil
         try note()
@@ -57,7 +60,7 @@ struct AccountRecordEncodingTests {
         record.killed = []
         try note()
 
-        #expect(layouts == [3, 3, 2, 1])
+        #expect(layouts == [4, 3, 3, 2, 1])
     }
 
     @Test(arguments: [
@@ -133,11 +136,11 @@ struct AccountRecordEncodingTests {
 
     @Test func `a layout of a newer Martlet is named`() {
         var bytes = AccountRecord.sample().encoded().copied()
-        bytes[0] = 4
+        bytes[0] = 5
 
         let error = #expect(throws: StoreError(.unreadable, "")) { try AccountRecord(decoding: Secret(bytes)) }
 
-        #expect(error?.message.contains("layout 4") == true)
+        #expect(error?.message.contains("layout 5") == true)
     }
 
     @Test func `a list that says it is longer than its bytes is refused before it is made room for`() throws {

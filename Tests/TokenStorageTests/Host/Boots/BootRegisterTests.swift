@@ -382,32 +382,4 @@ import TokenStorage
         #expect(try await store.accounts.read(self.alice)?.record == self.success)
         #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
     }
-
-    @Test func `an acknowledged success makes room where there is no other, and one that is not never does`() async throws {
-        let capacity = JournalCapacity(fileSize: 8 * JournalBlocks.blockSize, retention: .seconds(600))
-        let register = try self.begin(try await self.open(), journal: capacity)
-        var places: [JournalPlace] = []
-        while let place = await register.keep(self.success, for: self.alice) { places.append(place) }
-        try #require(places.count > 1)
-
-        await register.release(places[0])
-
-        #expect(await register.keep(self.success, for: self.alice) == places[0])
-        #expect(await register.keep(self.success, for: self.alice) == nil)
-    }
-
-    @Test(arguments: [
-        (50, 200, StoreGuarantees.Reach.host, 6_553_600), (1, 1, .host, 1 << 20), (50, 200, .network, 61_849_600),
-        (.max, .max, .network, 64 << 20),
-    ])
-    func `a journal is sized by the refresh rate`(
-        _ rate: Int,
-        _ burst: Int,
-        _ reach: StoreGuarantees.Reach,
-        _ bytes: Int
-    ) {
-        let capacity = JournalCapacity(refreshesPerSecond: rate, burst: burst, on: StoreGuarantees(reach: reach))
-        #expect(capacity.fileSize == bytes)
-        #expect((capacity.retention > .zero) == (reach == .network))
-    }
 }

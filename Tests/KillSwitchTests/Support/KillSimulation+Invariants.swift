@@ -1,0 +1,51 @@
+import KillSwitch
+import TokenModel
+import TokenStorage
+
+extension KillSimulation {
+    /// I3, I4 and I6: who may put a token into a request now goes by each kill that was said to be complete.
+    mutating func look() {
+        let instant = self.instant
+        for (index, replica) in self.replicas.enumerated() where instant < replica.leaseUntil {
+            guard instant >= replica.unlistedUntil else { continue }
+            for (id, epoch) in self.complete where replica.fenced.last < epoch && !self.lost.contains(id) {
+                self.violations.append("r\(index) sends by \(replica.fenced.last), and \(id) at \(epoch) is complete")
+            }
+        }
+    }
+
+    /// What is not promised behind a failover that has lost something: that a complete kill which is lost is known to all,
+    /// and that a replica whose joining is lost is waited for, until its lease is over.
+    mutating func excuseWhatIsLost() async {
+        self.hasLost = true
+        guard let log = try? await KillLog(self.records).contents(),
+            let listing = try? await ReplicaVault(self.records).list()
+        else { return self.violations.append("the store can't be read") }
+        for id in self.complete.keys where !log.contains(id) { self.lost.insert(id) }
+        let listed = Set(listing.entries.map(\.record.boot))
+        for replica in self.replicas where !listed.contains(replica.boot) {
+            replica.unlistedUntil = self.instant.advanced(by: Self.lease)
+        }
+    }
+
+    mutating func lookAtTheEnd() async {
+        guard self.violations.isEmpty else { return }
+        let log = (try? await KillLog(self.records).contents()) ?? KillLogContents()
+        for replica in self.replicas where self.instant < replica.leaseUntil {
+            // I2, of the log: what a replica goes by stands, or is back.
+            let known = replica.machine.log.contents
+            if log.last < known.last || !log.agrees(with: known) {
+                self.violations.append("\(known.last) entries are gone by, of which the store has \(log.last)")
+            }
+        }
+        guard !self.hasLost else { return }
+        let living = Set(self.replicas.map(\.boot))
+        for (id, boot) in self.ordered {
+            let count = log.numbered().count { $0.entry.id == id }
+            // What the store has not taken ends with its process: there is no directory here that would outlive it.
+            let mustStand = self.placed.contains(id) || living.contains(boot)
+            if count > 1 || count == 0 && mustStand { self.violations.append("the kill \(id) stands \(count) times") }
+            if count == 1, self.complete[id] == nil { self.violations.append("the kill \(id) is never complete") }
+        }
+    }
+}
