@@ -95,13 +95,9 @@ package struct KillMachine: ~Copyable, Sendable {
 
     // MARK: - Poll
 
-    /// Begins a poll. There is one at a time.
-    ///
-    /// - Parameter known: at the start, the log as far as it was read already.
+    /// Begins a poll. There is one at a time. At the start `known` is the log as far as it was read already.
     package mutating func beginPoll(_ now: Moment, known: KillLogContents? = nil) -> PollAction {
-        self.isRenewal = true
-        self.startedAt = now.boot
-        self.wall = now.wall
+        (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
         self.ahead = known
         (self.restorations, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
@@ -165,11 +161,12 @@ package struct KillMachine: ~Copyable, Sendable {
         case (.reading, .failure(let error)), (.comparing, .failure(let error)): return self.end(error)
         case (.reading, .success(.whole(let read))), (.comparing, .success(.whole(let read))): return self.compare(read)
         case (.reading, .success(.tail(let read))):
-            var known = self.ahead ?? self.log.contents
+            let anchors = self.anchors
             // Perhaps it is only a stale read, or a snapshot is there: what stands there already is not written again.
-            guard let first = read.first, let last = known.lastEntry else { return self.readWholeLog() }
-            guard first.standsFor(last) else { return self.endForeign() }
-            known.append(read.dropFirst())
+            guard !anchors.isEmpty, read.count >= anchors.count else { return self.readWholeLog() }
+            guard zip(read, anchors).allSatisfy({ $0.standsFor($1.entry) }) else { return self.endForeign() }
+            var known = self.ahead ?? self.log.contents
+            known.append(read.dropFirst(anchors.count))
             return self.raise(behind: known)
         default: return self.poison()
         }
@@ -251,9 +248,13 @@ package struct KillMachine: ~Copyable, Sendable {
 
     private mutating func readLog() -> PollAction {
         self.poll = .reading
-        // With the last entry that is known: where it stands, all before it do.
-        let last = (self.ahead ?? self.log.contents).last.rawValue
-        return .readLog(behind: Epoch(max(last, 1) - 1))
+        return .readLog(behind: self.anchors.first.map { Epoch($0.epoch.rawValue - 1) } ?? .start)
+    }
+
+    /// What is known of the log's end, to be found again: where the last entry stands, all before it do. Where a second failover
+    /// comes while what a first has lost is written back, one of these may be missing, and the last stands all the same.
+    private var anchors: [NumberedKillEntry] {
+        (self.ahead ?? self.log.contents).lastEntries(self.guarantees.failover == .losesSuffix ? 8 : 1)
     }
 
     private mutating func restore(from epoch: Epoch, written: Int) -> PollAction {

@@ -215,6 +215,23 @@ import TokenStorage
         }
     }
 
+    @Test func `I3_who goes by another log than the one that stands folds nothing`() async throws {
+        // Given a log of which the store has lost an entry, and others have written since
+        let known = KillLogContents(entries: self.entries(9))
+        var standing = known.entries
+        standing[4] = KillEntry(.kill, self.bob, reason: "since", at: self.house.clock.wall)
+        try await self.write(standing)
+        var fenced = FencedLog()
+        let epochs = fenced.fencing(by: known)
+        _ = fenced.fenced(by: known, epochs, draining: 0)
+        fenced.note(kill: Epoch(2)) { $0.isEnded = true }
+        let keeper = KillLogKeeper(self.log, ReplicaVault(self.house.records), fewest: 2)
+
+        #expect(try await keeper.fold(fenced) == nil)
+
+        #expect(try await self.log.contents() == KillLogContents(entries: standing))
+    }
+
     @Test func `given a store that has lost a folded log, what was killed is written back and the rest is filled`()
         async throws
     {

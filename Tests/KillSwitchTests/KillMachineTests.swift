@@ -30,12 +30,15 @@ import TokenStorage
 
     /// Goes on from reading the log, up to the write that says what was read.
     private func read(_ machine: inout KillMachine, _ entries: [KillEntry]) throws -> ReplicaVault.Entry {
-        let contents = KillLogContents(entries: entries)
-        let action = machine.didReadLog(.success(.whole(contents)))
-        guard action == .fence(contents) else { return try self.written(action) }
+        try self.written(self.fence(&machine, .whole(KillLogContents(entries: entries))))
+    }
+
+    private func fence(_ machine: inout KillMachine, _ reading: KillLog.Reading) -> Action {
+        let action = machine.didReadLog(.success(reading))
+        guard case .fence(let contents) = action else { return action }
         let epochs = machine.log.fencing(by: contents)
         _ = machine.log.fenced(by: contents, epochs, draining: 0)
-        return try self.written(machine.didFence())
+        return machine.didFence()
     }
 
     /// Joins, and reads the kill.
@@ -123,6 +126,23 @@ import TokenStorage
 
         #expect(action == .lookForEnd)
         #expect(machine.log.kill(Epoch(1))?.watch?.pending == [ReplicaID("b"), ReplicaID("c")])
+    }
+
+    @Test func `I3_where entries may be lost, the last ones that are known are each looked for`() throws {
+        var machine = self.machine()
+        let heartbeat = try self.join(&machine)
+        _ = machine.didWriteReplica(.stands(heartbeat.version))
+        let entries = (0..<12).map { _ in KillEntry(.revive, .all, reason: "", at: self.start.wall) }
+        #expect(machine.beginPoll(self.start) == .readLog(behind: .start))
+        let second = try self.written(self.fence(&machine, .tail([self.kill] + entries)))
+        _ = machine.didWriteReplica(.stands(second.version))
+
+        #expect(machine.beginPoll(self.start) == .readLog(behind: Epoch(5)))
+        var tail = Array(entries.suffix(8))
+        tail[3] = KillEntry(.revive, .all, reason: "", at: self.start.wall)
+
+        #expect(machine.didReadLog(.success(.tail(tail))) == .end(StoreError(.outdated, "")))
+        #expect(machine.leaseUntil == .distantPast)
     }
 
     @Test func `I4_an entry that was written anew since the listing has all listed again`() throws {

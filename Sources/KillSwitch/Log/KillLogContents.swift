@@ -76,6 +76,12 @@ package struct KillLogContents: Equatable, Sendable {
         return self.snapshot.entries.filter { $0.epoch > last } + tail
     }
 
+    /// The last entries, `count` at most, that stand in the store one by one.
+    package func lastEntries(_ count: UInt64) -> [NumberedKillEntry] {
+        let (last, folded) = (self.last.rawValue, self.snapshot.last.rawValue)
+        return self.numbered(behind: Epoch(max(last - min(count, last), max(folded, 1) - 1)))
+    }
+
     /// Whether an entry is among those that are known.
     package func contains(_ id: KillID) -> Bool {
         self.entries.contains { $0.id == id } || self.snapshot.entries.contains { $0.entry.id == id }

@@ -23,17 +23,19 @@ package struct KillLogKeeper: Sendable {
             // One that is expelled reads all of the log before it puts a token into a request again.
             let read = listing.entries.filter { !$0.record.isExpelled }.map(\.record.acknowledged)
             if listing.unreadable.isEmpty, let last = known.foldableUpTo(read: read, fewest: self.fewest) {
-                folded = try await self.fold(known.contents.folded(upTo: last).snapshot)
+                folded = try await self.fold(known.contents, upTo: last)
             }
         }
         if folded != nil || known.contents.snapshot != .none { try await self.log.removeFolded() }
         return folded
     }
 
-    /// - Returns: `nil` where another does it.
-    private func fold(_ snapshot: KillLogSnapshot) async throws(StoreError) -> Epoch? {
+    /// - Returns: `nil` where another does it, or the store has lost entries: what a snapshot is made of must stand there.
+    private func fold(_ known: KillLogContents, upTo last: Epoch) async throws(StoreError) -> Epoch? {
         do throws(StoreError) {
-            return try await self.log.fold(snapshot)
+            let standing = try await self.log.contents()
+            guard standing.last >= last, standing.agrees(with: known) else { return nil }
+            return try await self.log.fold(standing.folded(upTo: last).snapshot)
         } catch {
             guard error.code == .conflict else { throw error }
             return nil

@@ -8,7 +8,9 @@ extension KillSimulation {
         let instant = self.instant
         for (index, replica) in self.replicas.enumerated() where instant < replica.leaseUntil {
             guard instant >= replica.unlistedUntil else { continue }
-            for (id, epoch) in self.complete where replica.fenced.last < epoch && !self.lost.contains(id) {
+            let known = replica.machine.log.contents
+            for (id, epoch) in self.complete where !self.lost.contains(id) {
+                guard replica.fenced.last < epoch || !known.contains(id) else { continue }
                 self.violations.append("r\(index) sends by \(replica.fenced.last), and \(id) at \(epoch) is complete")
             }
         }
