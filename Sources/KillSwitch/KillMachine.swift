@@ -70,7 +70,7 @@ package struct KillMachine: ~Copyable, Sendable {
     private var nextMembership: ReplicaID
     /// At the start, the log as it was read already, which this process does not go by yet.
     private var ahead: KillLogContents?
-    private var restorations = 0
+    private var rereads = 0
     private var raised: Set<KillID> = []
     private var sealsAnew = false
     private var rewrites = 0
@@ -100,7 +100,7 @@ package struct KillMachine: ~Copyable, Sendable {
         (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
         self.ahead = known
-        (self.restorations, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
+        (self.rereads, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
         guard let replica = self.replica else { return self.join() }
         guard !self.hasHeartbeat else { return self.readLog() }
         self.poll = .lookingAtItself
@@ -111,7 +111,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// all the same: by a log that goes another way nothing may be stamped.
     package mutating func beginRead() -> PollAction {
         self.isRenewal = false
-        (self.ahead, self.restorations, self.sealsAnew, self.rewrites, self.raised) = (nil, 0, false, 0, [])
+        (self.ahead, self.rereads, self.sealsAnew, self.rewrites, self.raised) = (nil, 0, false, 0, [])
         return self.readLog()
     }
 
@@ -182,8 +182,8 @@ package struct KillMachine: ~Copyable, Sendable {
         let known = self.log.contents
         guard known.agrees(with: read) else { return self.endForeign() }
         guard read.last < known.last else { return self.raise(behind: read) }
-        self.restorations += 1
-        guard self.restorations <= Self.mostRewrites else { return self.end(.logLosing) }
+        self.rereads += 1
+        guard self.rereads <= Self.mostRewrites else { return self.end(.logLosing) }
         return self.restore(from: read.last.next, written: 0)
     }
 
@@ -197,8 +197,8 @@ package struct KillMachine: ~Copyable, Sendable {
         case (.raising(let read, let order), .success(let placement)):
             if placement == .taken {
                 // Somebody was faster: again behind what that one has written; at the next poll where reads don't show it.
-                self.rewrites += 1
-                return self.rewrites <= Self.mostRewrites ? self.readLog() : self.fence(by: read)
+                self.rereads += 1
+                return self.rereads <= Self.mostRewrites ? self.readLog() : self.fence(by: read)
             }
             self.raised.insert(order.entry.id)
             // Had what is known been lost before that write, the entry would stand behind a gap that others may fill.

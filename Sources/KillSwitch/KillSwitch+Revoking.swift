@@ -42,10 +42,6 @@ extension KillSwitch {
                 do throws(StoreError) {
                     try await self.revoker.sweep(self.epochs)
                     try await self.lookAfterReplicas()
-                    let keeper = KillLogKeeper(self.log, self.replicas)
-                    if let epoch = try await keeper.fold(self.known) {
-                        self.state.withLock { $0.machine.log.fold(upTo: epoch) }
-                    }
                 } catch {
                     self.logger.debug(
                         "killed or removed tokens wait for the store",
@@ -55,6 +51,25 @@ extension KillSwitch {
                 self.revocationBell.ring()
             }
             tasks.cancelAll()
+        }
+    }
+
+    /// Keeps the log short: at the start, and once a minute. By itself, since the removal of a long log's entries takes minutes,
+    /// and no kill waits for that.
+    func foldNowAndThen() async {
+        let keeper = KillLogKeeper(self.log, self.replicas)
+        while !Task.isCancelled {
+            do throws(StoreError) {
+                if let epoch = try await keeper.fold(self.known) {
+                    self.state.withLock { $0.machine.log.fold(upTo: epoch) }
+                }
+            } catch {
+                self.logger.debug(
+                    "the kill log is not folded: that waits for the store",
+                    metadata: ["error.code": "\(error.code.rawValue)"]
+                )
+            }
+            await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(60)))
         }
     }
 

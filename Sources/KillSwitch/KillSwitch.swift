@@ -162,10 +162,11 @@ extension KillSwitch {
     private func work() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.ringNowAndThen() }
-            // Beside the polls, since it syncs a disk: nobody waits for that, nor does the lease.
+            // Beside the polls, since it syncs a disk.
             tasks.addTask { for await _ in self.copyBell.rings { await self.copyEntries() } }
             tasks.addTask { await self.followHints() }
             tasks.addTask { await self.sweepNowAndThen() }
+            tasks.addTask { await self.foldNowAndThen() }
             tasks.addTask { await self.revokeNowAndThen() }
             tasks.addTask { await self.watchClaims() }
             tasks.addTask { await self.seeThrough() }
@@ -303,9 +304,7 @@ extension KillSwitch {
                 let result = await self.replicas.write(record, for: id, as: version, expecting: expecting)
                 action = self.step { $0.didWriteReplica(result) }
             case .readLog(let last):
-                let result = await Self.result { () async throws(StoreError) in
-                    try await self.log.read(behind: last)
-                }
+                let result = await Self.result { () async throws(StoreError) in try await self.log.read(behind: last) }
                 action = self.step { $0.didReadLog(result) }
             case .place(let entry, let epoch):
                 let result = await Self.result { () async throws(StoreError) in
@@ -360,10 +359,15 @@ extension KillSwitch {
 
     /// Fences this process by what is new in `contents`, all at once: a long log takes no longer for that than one entry.
     private func take(_ contents: KillLogContents, isStart: Bool) async {
-        let entries = contents.numbered(behind: self.epochs.last).map(\.entry)
+        let known = self.known
+        let entries = contents.numbered(behind: known.epochs.last).map(\.entry)
+        var replaced = Set(entries.flatMap(\.replacements).map(\.account))
+        if contents.snapshot.last > known.epochs.last {
+            replaced.formUnion(contents.snapshot.imports.filter { known.imports[$0.key] != $0.value }.keys)
+        }
         let (_, begun, orders) = await self.fenceAnew(taking: contents)
         if !isStart {
-            for account in Set(entries.flatMap(\.replacements).map(\.account)) { await self.fence.replaced(account) }
+            for account in replaced { await self.fence.replaced(account) }
             for kill in begun { self.announce(kill) }
         }
         for order in orders where order.cause != nil { self.tell(ofKept: order) }

@@ -215,6 +215,58 @@ import TokenStorage
         }
     }
 
+    @Test func `what stands in place of a revival that was not restored is in the snapshot, by its id`() {
+        let entries = self.entries(9)
+        let instead = KillEntry(.replaced, self.bob, id: entries[7].id, at: self.house.clock.wall)
+        let whole = KillLogContents(entries: Array(entries.prefix(7)) + [instead, entries[8]])
+
+        #expect(whole.folded(upTo: Epoch(9)).contains(instead.id))
+    }
+
+    @Test func `a removal of folded entries that is cut off is gone on with by the next`() async throws {
+        try await self.write(self.entries(9))
+        let snapshot = try await self.log.contents().folded(upTo: Epoch(9)).snapshot
+        _ = try await self.log.fold(snapshot)
+        let log = self.log
+        let cut = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await log.removeFolded()
+        }
+        cut.cancel()
+        try await cut.value
+        #expect(try await self.keys(.kills).count == 9)
+
+        try await log.removeFolded()
+
+        #expect(try await self.keys(.kills).count == 2)
+    }
+
+    @Test func `who takes up a snapshot behind what it knew reads anew whose imports were folded`() async throws {
+        try await self.write(self.entries(3))
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            // Given a replica that does not reach the store while another goes on and folds
+            let records = self.house.records
+            let store = self.house.store.connect()
+            let log = KillLog(SealedRecords(store: store, keys: records.keys, storeID: records.storeID))
+            self.house.store.fail(.away, [.read, .records])
+            for (number, name) in [(4, "late-0"), (5, "late-1")] as [(UInt64, String)] {
+                _ = try await log.place(self.imported(name), at: Epoch(number))
+            }
+            _ = try await log.fold(try await log.contents().folded(upTo: Epoch(5)).snapshot)
+            try await log.removeFolded()
+            #expect(one.fence.replaced.isEmpty)
+
+            // When it reaches it again
+            self.house.store.recover()
+
+            // Then it reads each of their accounts anew
+            try await self.house.clock.advance(bySleepersWithin: .seconds(3), until: "all to be read") {
+                Set(one.fence.replaced) == Set(["late-0", "late-1"].map { AccountID($0) })
+            }
+        }
+    }
+
     @Test func `I3_who goes by another log than the one that stands folds nothing`() async throws {
         // Given a log of which the store has lost an entry, and others have written since
         let known = KillLogContents(entries: self.entries(9))

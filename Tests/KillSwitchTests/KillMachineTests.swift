@@ -145,6 +145,33 @@ import TokenStorage
         #expect(machine.leaseUntil == .distantPast)
     }
 
+    @Test func `an order that others are always faster than costs no lease`() throws {
+        var machine = self.machine()
+        let heartbeat = try self.join(&machine)
+        _ = machine.didWriteReplica(.stands(heartbeat.version))
+        var order = PendingKill(entry: KillEntry(.kill, .all, reason: "", at: self.start.wall))
+        order.cause = .unreachable
+        let isNew = machine.log.order(order)
+        #expect(isNew)
+        var action = machine.beginPoll(self.start)
+        var entries = [self.kill]
+        while case .readLog = action {
+            entries.append(KillEntry(.revive, .all, reason: "", at: self.start.wall))
+            action = machine.didReadLog(.success(.tail(entries)))
+            guard case .place = action else { break }
+            action = machine.didPlace(.success(.taken))
+        }
+        guard case .fence(let contents) = action else { throw Unexpected(action: action) }
+        let epochs = machine.log.fencing(by: contents)
+        _ = machine.log.fenced(by: contents, epochs, draining: 0)
+
+        let second = try self.written(machine.didFence())
+
+        #expect(second.record.acknowledged == contents.last)
+        #expect(machine.didWriteReplica(.stands(second.version)) == .end(nil))
+        #expect(machine.log.orders.map(\.entry) == [order.entry])
+    }
+
     @Test func `I4_an entry that was written anew since the listing has all listed again`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)

@@ -309,7 +309,8 @@ import TokenStorage
         let replacements = (0..<count).map { number in
             KillEntry.Replacement(account: AccountID("account-\(number)"), grant: .random())
         }
-        let scope = KillScope.account(AccountID("account-0"))
+        // Whoever of those who wait together comes to write it.
+        let scope = KillScope.account(AccountID("account-1"))
         let entry = KillEntry(.replaced, scope, replacements: replacements, at: self.house.clock.wall)
         let bytes = entry.encoded()
         #expect(try KillEntry(decoding: bytes) == entry)

@@ -47,7 +47,8 @@ package struct KillEntry: Equatable, Sendable {
         at: WallTime
     ) {
         self.kind = kind
-        self.scope = scope
+        // As which the first is written.
+        self.scope = replacements.first.map { .account($0.account) } ?? scope
         self.replacements = replacements
         self.id = id
         self.reason = reason
@@ -77,7 +78,11 @@ extension KillEntry {
     }
 
     private static let fillerPrefix = "filler-"
-    private var isFiller: Bool { self.kind == .replaced && self.id.rawValue.hasPrefix(Self.fillerPrefix) }
+    var isFiller: Bool { self.kind == .replaced && self.id.rawValue.hasPrefix(Self.fillerPrefix) }
+
+    /// Whether a snapshot keeps it: what tells of imports it keeps by account. What stands for a revival that was not restored
+    /// tells of none, and is looked for by its id.
+    var outlivesFolding: Bool { self.kind != .replaced || self.replacements.isEmpty && !self.isFiller }
 
     /// Whether it is `other`, or one of the two fills the place of the other.
     package func standsFor(_ other: KillEntry) -> Bool {

@@ -121,7 +121,7 @@ package struct KillLogContents: Equatable, Sendable {
         guard epoch > self.snapshot.last, let anchor = self[epoch] else { return self }
         let count = Int(epoch.rawValue - self.snapshot.last.rawValue)
         let head = KillLogContents(snapshot: self.snapshot, entries: Array(self.entries.prefix(count)))
-        var kept = head.numbered().filter { $0.entry.kind != .replaced && $0.epoch != epoch }
+        var kept = head.numbered().filter { $0.entry.outlivesFolding && $0.epoch != epoch }
         kept.append(NumberedKillEntry(epoch: epoch, entry: anchor))
         return KillLogContents(
             snapshot: KillLogSnapshot(entries: kept, imports: head.imports),

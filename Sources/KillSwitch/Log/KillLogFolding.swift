@@ -131,11 +131,18 @@ extension KillLog {
     /// Removes entries that a snapshot has taken the place of, also those that an earlier process has left.
     package func removeFolded() async throws(StoreError) {
         guard let last = try await self.foldedUpTo() else { return }
+        // Mostly there is nothing left of it, and one record tells.
+        var limit = 1
         while true {
-            let page = try await self.log.page(behind: 1, limit: 500)
+            let page = try await self.log.page(behind: 1, limit: limit)
             let folded = page.prefix { $0.number < last.rawValue }
             if folded.isEmpty { return }
-            for item in folded { try await self.log.remove(item) }
+            for item in folded {
+                // A long log is many writes; the next call goes on.
+                guard !Task.isCancelled else { return }
+                try await self.log.remove(item)
+            }
+            limit = 500
         }
     }
 

@@ -72,6 +72,10 @@ extension RefreshEngine {
                 let version = self.vault.version(behind: expecting)
                 self.state.withLock { _ = $0.desks[account]?.flightWrites.insert(version) }
                 let result = await self.write(record, for: account, as: version, expecting: expecting)
+                if case .failure = result {
+                    // Another's may come to have that number.
+                    self.state.withLock { _ = $0.desks[account]?.flightWrites.remove(version) }
+                }
                 self.log(result, of: account, complaint: &complaint)
                 if case .success = result {
                     self.logTakeover(of: account, by: record, after: flight.sight?.entry?.record)

@@ -24,7 +24,7 @@ package import TokenStorage
 /// - A success is never thrown away, nor a new refresh token that came without an access token: it is kept in hand, and
 ///   written until it stands or the record belongs to other tokens. From the first failed write on the journal on this
 ///   host's disk holds it too, where that can be written, and carries it over the end of the process; those who wait are
-///   served from then on. Where the store may lose what it has acknowledged the journal holds it before the first write. A
+///   served from then on. On a store that several hosts reach the journal holds it before the first write. A
 ///   mint loses nothing and is not journalled.
 /// - After `spent: maybe` the refresh token is used once more in all: at once by whoever learned it first, or by whoever
 ///   broke the claim; afterwards once per backoff, which all replicas read from the record.

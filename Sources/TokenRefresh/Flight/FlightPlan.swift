@@ -18,8 +18,8 @@ package struct FlightPlan: Sendable {
     package let timeout: Duration
     /// The longest a token request lasts: until then its answer may come, and nobody sends the refresh token again.
     package let answerTimeout: Duration
-    /// Whether new tokens are to be in the journal before the store is asked to take them: it may lose what it has
-    /// acknowledged.
+    /// Whether new tokens are to be in the journal before the store is asked to take them: several hosts reach it, so that it
+    /// may lose what it has acknowledged, and be away for long.
     package let journalsFirst: Bool
     package let boot: BootID
     /// Drawn for this flight.

@@ -184,6 +184,24 @@ import TokenStorage
         }
     }
 
+    @Test func `a claim that the store has not taken hides no other process's write of that version`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.pass(for: alice)
+            self.house.store.fail(.full)
+            let refused = await replica.engine.refreshNow(alice)
+            #expect(refused?.refreshError != nil)
+            self.house.store.recover()
+
+            try await self.house.put(.valid(grant: GrantID("imported")))
+
+            try await eventually("the other tokens to be seen") {
+                try await replica.engine.pass(for: alice).grant == GrantID("imported")
+            }
+            #expect(self.provider.spent.isEmpty)
+        }
+    }
+
     @Test func `a store that is away when a token is needed burns none`() async throws {
         try await self.house.put(.expired())
         self.house.store.fail(.away)

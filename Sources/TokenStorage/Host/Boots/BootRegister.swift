@@ -62,7 +62,10 @@ package actor BootRegister: BootWitness, SuccessJournal {
         self.wantsJournal = capacity != nil
         self.isHostsAlone = store.store.guarantees.reach != .network
         self.own = try files.begin(boot)
-        self.journal = capacity.flatMap { try? JournalFile(making: path, store.journalSeal(of: boot), $0) }
+        // A small one is better than none.
+        let seal = store.journalSeal(of: boot)
+        let make = { (capacity: JournalCapacity) in try? JournalFile(making: path, seal, capacity) }
+        self.journal = capacity.flatMap { make($0) ?? make($0.least) }
     }
 
     /// Whether what the store does not take can't be kept on the disk, although it should.

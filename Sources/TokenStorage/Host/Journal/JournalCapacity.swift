@@ -13,6 +13,9 @@ package struct JournalCapacity: Equatable, Sendable {
     /// Of a store that this host's processes alone use, before anything is known of its providers.
     package static let least = JournalCapacity(fileSize: Self.leastSize)
 
+    /// The same with no more room than that.
+    var least: JournalCapacity { JournalCapacity(fileSize: Self.leastSize, retention: self.retention) }
+
     /// For as many refreshes as may be under way when the store goes away, or as happen while a store that may lose its last
     /// writes can still lose them.
     ///

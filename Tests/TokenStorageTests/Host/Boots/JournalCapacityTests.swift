@@ -4,24 +4,42 @@ import TokenModel
 import TokenStorage
 
 @Suite struct JournalCapacityTests {
+    private let directory: TemporaryDirectory
+    private let alice = AccountID("alice")
+    private let success = AccountRecord.sample(grant: "g", generation: 2)
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    private func begin(_ capacity: JournalCapacity) async throws -> BootRegister {
+        let keys = GivenKeyRing(KeyRing(current: .random()), name: "test")
+        let store = try await OpenedStore.open(MemoryTokenStore(), keys: keys)
+        return try BootRegister(.random(), in: self.directory.path, store, journal: capacity) { _, _ in }
+    }
+
     @Test func `an acknowledged success makes room where there is no other, and one that is not never does`()
         async throws
     {
         let capacity = JournalCapacity(fileSize: 8 * JournalBlocks.blockSize, retention: .seconds(600))
-        let directory = try TemporaryDirectory()
-        let keys = GivenKeyRing(KeyRing(current: .random()), name: "test")
-        let store = try await OpenedStore.open(MemoryTokenStore(), keys: keys)
-        let boot = BootID.random()
-        let register = try BootRegister(boot, in: directory.path, store, journal: capacity, kernel: nil) { _, _ in }
-        let (alice, success) = (AccountID("alice"), AccountRecord.sample(grant: "g", generation: 2))
+        let register = try await self.begin(capacity)
         var places: [JournalPlace] = []
-        while let place = await register.keep(success, for: alice) { places.append(place) }
+        while let place = await register.keep(self.success, for: self.alice) { places.append(place) }
         try #require(places.count > 1)
 
         await register.release(places[0])
 
-        #expect(await register.keep(success, for: alice) == places[0])
-        #expect(await register.keep(success, for: alice) == nil)
+        #expect(await register.keep(self.success, for: self.alice) == places[0])
+        #expect(await register.keep(self.success, for: self.alice) == nil)
+    }
+
+    @Test func `where the disk has no room for all of it, the journal has the least room there is`() async throws {
+        let capacity = JournalCapacity(fileSize: 1 << 60)
+
+        let register = try await self.begin(capacity)
+
+        #expect(await !register.lacksJournal)
+        #expect(await register.keep(self.success, for: self.alice) != nil)
     }
 
     @Test(arguments: [
