@@ -110,9 +110,15 @@ extension KillLog {
     /// - Throws: ``StoreError/Code/conflict`` where another folds it at the same time.
     package func fold(_ snapshot: KillLogSnapshot) async throws(StoreError) -> Epoch {
         guard let first = try await self.log.item(1) else { return .start }
-        if case .snapshot(let header) = try self.open(first), header.last >= snapshot.last { return header.last }
-        // Before number 1 is written: whoever has begun a page by then, and not ended, fails at that.
-        let former = try await self.pageKeys()
+        var present: [RecordKey] = []
+        if case .snapshot(let header) = try self.open(first) {
+            guard header.last < snapshot.last else { return header.last }
+            present = (0..<header.pages).map { .killSnapshotPage($0, of: header.id) }
+        }
+        // Of the snapshot before the present one, or of a call that was cut off: the present one's stay until the next call, as
+        // a failover may have number 1 name them again. Listed before that is written: whoever has begun a page by then, and
+        // not ended, fails at that.
+        let former = try await self.pageKeys().filter { !present.contains($0.key) }
         let id = KillID.random().rawValue
         let pages = KillLogSnapshotPage.pages(of: snapshot)
         for (index, page) in pages.enumerated() {
