@@ -105,14 +105,15 @@ package struct FencedLog: Sendable {
         self.contents = self.contents.folded(upTo: min(epoch, self.contents.last))
     }
 
-    package func kill(_ epoch: Epoch) -> Kill? { self.kills.first { $0.epoch == epoch } }
+    /// Mostly one of the last is asked for.
+    package func kill(_ epoch: Epoch) -> Kill? { self.kills.last { $0.epoch == epoch } }
 
     package func kill(_ id: KillID) -> Kill? { self.kills.last { $0.entry.id == id } }
 
     package func order(_ id: KillID) -> PendingKill? { self.orders.first { $0.entry.id == id } }
 
     package mutating func note(kill epoch: Epoch, _ change: (inout Kill) -> Void) {
-        guard let index = self.kills.firstIndex(where: { $0.epoch == epoch }) else { return }
+        guard let index = self.kills.lastIndex(where: { $0.epoch == epoch }) else { return }
         change(&self.kills[index])
     }
 

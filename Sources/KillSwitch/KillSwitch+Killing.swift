@@ -100,9 +100,7 @@ extension KillSwitch {
         while true {
             do throws(StoreError) { try await self.poll() } catch { throw KillSwitchError(error) }
             let contents = self.known.contents
-            let last = contents.numbered().last { numbered in
-                numbered.entry.scope == entry.scope && [.kill, .revive].contains(numbered.entry.kind)
-            }
+            let last = contents.last { $0.scope == entry.scope && [.kill, .revive].contains($0.kind) }
             guard let last, last.entry.kind == .kill else {
                 if self.waitingScopes.contains(entry.scope) {
                     throw KillSwitchError(

@@ -76,6 +76,17 @@ package struct KillLogContents: Equatable, Sendable {
         return self.snapshot.entries.filter { $0.epoch > last } + tail
     }
 
+    /// The last entry of those that are known that is one such.
+    package func last(where matches: (KillEntry) -> Bool) -> NumberedKillEntry? {
+        guard let index = self.entries.lastIndex(where: matches) else {
+            return self.snapshot.entries.last { matches($0.entry) }
+        }
+        return NumberedKillEntry(
+            epoch: Epoch(self.snapshot.last.rawValue + UInt64(index) + 1),
+            entry: self.entries[index]
+        )
+    }
+
     /// The last entries, `count` at most, that stand in the store one by one.
     package func lastEntries(_ count: UInt64) -> [NumberedKillEntry] {
         let (last, folded) = (self.last.rawValue, self.snapshot.last.rawValue)

@@ -139,14 +139,16 @@ extension KillLog {
         guard let last = try await self.foldedUpTo() else { return }
         // Mostly there is nothing left of it, and one record tells.
         var limit = 1
-        while true {
+        // A long log is many writes: a call that is cut off leaves the rest to the next.
+        while !Task.isCancelled {
             let page = try await self.log.page(behind: 1, limit: limit)
             let folded = page.prefix { $0.number < last.rawValue }
             if folded.isEmpty { return }
-            for item in folded {
-                // A long log is many writes; the next call goes on.
-                guard !Task.isCancelled else { return }
-                try await self.log.remove(item)
+            // Several at once, so that a store can commit them together: kills wait for the same disk.
+            let log = self.log
+            try await folded.readEach { (item: NumberedLog.Item) async throws(StoreError) in
+                if !Task.isCancelled { try await log.remove(item) }
+            } found: { _, _ in
             }
             limit = 500
         }

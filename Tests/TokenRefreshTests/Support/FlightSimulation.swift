@@ -49,6 +49,8 @@ struct FlightSimulation {
 
     var violations: [String] = []
     var commits = 0
+    /// Those of them that came when the weather had become fair.
+    var fairCommits = 0
     var repairs = 0
     /// Whether tokens were lost in a way that nobody can help: no living process, no journal and no store has them.
     var isLossExcused = false
@@ -122,7 +124,10 @@ struct FlightSimulation {
         if let before, record.generation < before.generation, !self.hasLost {
             self.violations.append("a generation fell")
         }
-        if let before, record.generation > before.generation { self.commits += 1 }
+        if let before, record.generation > before.generation {
+            self.commits += 1
+            if !self.isFoul { self.fairCommits += 1 }
+        }
         if let known = self.tokensOf[record.mark], known != record.tokens?.accessToken {
             self.violations.append("two token sets were committed as generation \(record.generation)")
         }
