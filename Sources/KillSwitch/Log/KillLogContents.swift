@@ -73,7 +73,8 @@ package struct KillLogContents: Equatable, Sendable {
         let tail = self.entries.indices.dropFirst(known).map { index in
             NumberedKillEntry(epoch: Epoch(first + UInt64(index) + 1), entry: self.entries[index])
         }
-        return self.snapshot.entries.filter { $0.epoch > last } + tail
+        // Nearly always all of the snapshot is known.
+        return last >= self.snapshot.last ? tail : self.snapshot.entries.filter { $0.epoch > last } + tail
     }
 
     /// The last entry of those that are known that is one such.
