@@ -45,7 +45,7 @@ extension KillMachine {
         /// Expel these, each at its version → ``saw(_:_:for:at:)`` or ``expelled(_:for:)`` of each, then ``wait(for:)``
         case expel([ReplicaVault.Entry])
         /// Read the kill's entry: a store that has lost it may have another's there, or the same as another version →
-        /// ``completion(of:)``, or ``entryWasRewritten(_:)``
+        /// ``entryWasRewritten(_:)``; else the kill is complete
         case check(KillID, Version)
         /// Find out whether another replica has said that it is complete; else pause.
         case lookForEnd

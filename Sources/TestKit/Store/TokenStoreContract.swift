@@ -1,4 +1,5 @@
 internal import Testing
+package import TokenModel
 package import TokenStorage
 
 /// What `TokenStore` asks of whoever implements it, as clauses that a driver's tests run one by one:
@@ -35,4 +36,19 @@ package enum TokenStoreContract {
 
     /// All of them.
     package static let clauses: [Clause] = Self.records + Self.listing + Self.concurrency + Self.hints
+}
+
+extension TokenStore {
+    /// Writes behind what was read: the version after `expecting`, or the first.
+    ///
+    /// - Returns: the version written.
+    package func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        expecting: Version?
+    ) async throws(StoreError) -> Version {
+        let version = expecting?.next ?? .first
+        try await self.write(value, at: key, as: version, expecting: expecting)
+        return version
+    }
 }
