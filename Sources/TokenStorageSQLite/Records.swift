@@ -7,7 +7,7 @@ internal import TokenStorage
 ///
 /// Versions are unsigned 64-bit numbers and SQLite's integers are signed: they are kept bit by bit, which equality, the
 /// only thing asked of them there, does not see.
-enum Records {
+package enum Records {
     static func read(_ key: RecordKey, _ database: Database) throws -> StoredRecord? {
         let statement = try database.cachedStatement(sql: "SELECT version, value FROM record WHERE key = ?")
         guard let row = try Row.fetchOne(statement, arguments: [Data(key.rawValue.utf8)]) else { return nil }
@@ -55,6 +55,12 @@ enum Records {
         try statement.execute(arguments: [Data(key.rawValue.utf8)])
     }
 
+    /// Both ends are bounds of the index. With one that a statement may have or not (`?2 IS NULL OR key < ?2`) SQLite reads
+    /// every row behind the prefix before it finds the page ended.
+    package static let pageSQL = """
+        SELECT key, version, value FROM record WHERE key >= coalesce(?1, x'') AND key < ?2 ORDER BY key
+        """
+
     static func page(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
@@ -65,13 +71,7 @@ enum Records {
         if let after = after.map({ Array($0.rawValue.utf8) }), !after.lexicographicallyPrecedes(start) {
             start = after + [0]
         }
-        let statement = try database.cachedStatement(
-            sql: """
-                SELECT key, version, value FROM record
-                WHERE key >= coalesce(?1, x'') AND (?2 IS NULL OR key < ?2)
-                ORDER BY key
-                """
-        )
+        let statement = try database.cachedStatement(sql: Self.pageSQL)
         let rows = try Row.fetchCursor(statement, arguments: [Data(start), Self.end(of: prefix)])
         var (page, bytes): ([KeyedRecord], Int) = ([], 0)
         // Counted here and not by SQLite: rows that no key of ours can have don't make a page empty.
@@ -120,10 +120,11 @@ enum Records {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'record'")) ?? 0
     }
 
-    /// The first key behind all that begin with `prefix`: its last byte counted up. UTF-8 has no byte 0xFF.
-    private static func end(of prefix: RecordKey.Prefix) -> Data? {
+    /// Behind every key that begins with `prefix`, and before all others that follow: its last byte counted up. UTF-8 has no
+    /// byte 0xFF, so that byte alone is behind every key.
+    private static func end(of prefix: RecordKey.Prefix) -> Data {
         var end = Array(prefix.rawValue.utf8)
-        guard let last = end.popLast() else { return nil }
+        let last = end.popLast() ?? 0xFE
         return Data(end + [last + 1])
     }
 }
