@@ -69,7 +69,7 @@ package final class Webhook: Sendable {
     }
 
     /// Tells another from now on; `nil`: nobody, and what waits is dropped.
-    package func follow(_ target: WebhookTarget?) {
+    package func reload(_ target: WebhookTarget?) {
         self.state.withLock { state in
             guard state.target != target else { return }
             state.target = target

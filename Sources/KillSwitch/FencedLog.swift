@@ -21,7 +21,7 @@ package struct FencedLog: Sendable {
     package private(set) var contents = KillLogContents()
     package private(set) var kills: [Kill] = []
     /// Kills that may not stand in the log yet.
-    package private(set) var orders: [PendingKill] = []
+    package private(set) var pendingKills: [PendingKill] = []
     /// The grant that the last import into each account began, of those that the log tells of.
     package private(set) var imports: [AccountID: GrantID] = [:]
     /// Kills that were complete at the start.
@@ -41,9 +41,9 @@ package struct FencedLog: Sendable {
             if self.notesEntries { epochs.note(entry.entry.id) }
         }
         let ids = Set(entries.map(\.entry.id))
-        let left = self.orders.filter { !ids.contains($0.entry.id) }
+        let left = self.pendingKills.filter { !ids.contains($0.entry.id) }
         // Of several orders the one that cuts goes.
-        epochs.order(Dictionary(left.map { ($0.entry.scope, $0.entry.streams) }) { $0 == .abort ? $0 : $1 })
+        epochs.setPending(Dictionary(left.map { ($0.entry.scope, $0.entry.streams) }) { $0 == .abort ? $0 : $1 })
         return epochs
     }
 
@@ -55,7 +55,7 @@ package struct FencedLog: Sendable {
         by contents: KillLogContents,
         _ epochs: KillEpochs,
         draining: Int
-    ) -> (kills: [Kill], orders: [PendingKill]) {
+    ) -> (kills: [Kill], pendingKills: [PendingKill]) {
         var (folded, kills) = (self.epochs, [Kill]())
         let entries = contents.numbered(behind: folded.last)
         if contents.snapshot.last > self.contents.last { self.imports = contents.snapshot.imports }
@@ -65,7 +65,7 @@ package struct FencedLog: Sendable {
             folded.fold(numbered)
             for replacement in entry.replacements { self.imports[replacement.account] = replacement.grant }
             guard entry.kind == .kill else { continue }
-            let before = self.orders.first { $0.entry.id == entry.id }?.draining ?? 0
+            let before = self.pendingKills.first { $0.entry.id == entry.id }?.draining ?? 0
             kills.append(
                 Kill(
                     epoch: folded.last,
@@ -80,8 +80,8 @@ package struct FencedLog: Sendable {
         self.kills += kills
         self.epochs = epochs
         let ids = Set(entries.map(\.entry.id))
-        let taken = self.orders.filter { ids.contains($0.entry.id) }
-        self.orders.removeAll { ids.contains($0.entry.id) }
+        let taken = self.pendingKills.filter { ids.contains($0.entry.id) }
+        self.pendingKills.removeAll { ids.contains($0.entry.id) }
         return (kills, taken)
     }
 
@@ -110,7 +110,7 @@ package struct FencedLog: Sendable {
 
     package func kill(_ id: KillID) -> Kill? { self.kills.last { $0.entry.id == id } }
 
-    package func order(_ id: KillID) -> PendingKill? { self.orders.first { $0.entry.id == id } }
+    package func pendingKill(_ id: KillID) -> PendingKill? { self.pendingKills.first { $0.entry.id == id } }
 
     package mutating func note(kill epoch: Epoch, _ change: (inout Kill) -> Void) {
         guard let index = self.kills.lastIndex(where: { $0.epoch == epoch }) else { return }
@@ -120,23 +120,23 @@ package struct FencedLog: Sendable {
     /// A kill that is to be written to the log holds from the next fence on.
     ///
     /// - Returns: whether it is new.
-    package mutating func order(_ order: PendingKill) -> Bool {
-        let id = order.entry.id
-        guard self.order(id) == nil, !self.stands(id) else { return false }
-        self.orders.append(order)
+    package mutating func pendingKill(_ pendingKill: PendingKill) -> Bool {
+        let id = pendingKill.entry.id
+        guard self.pendingKill(id) == nil, !self.stands(id) else { return false }
+        self.pendingKills.append(pendingKill)
         return true
     }
 
     /// Whether an entry is in the log, as this process has read it.
     package func stands(_ id: KillID) -> Bool { self.contents.contains(id) }
 
-    package mutating func withdraw(_ id: KillID) { self.orders.removeAll { $0.entry.id == id } }
+    package mutating func withdraw(_ id: KillID) { self.pendingKills.removeAll { $0.entry.id == id } }
 
     /// - Returns: whether it waits still.
     @discardableResult
-    package mutating func note(order id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
-        guard let index = self.orders.firstIndex(where: { $0.entry.id == id }) else { return false }
-        change(&self.orders[index])
+    package mutating func note(pendingKill id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
+        guard let index = self.pendingKills.firstIndex(where: { $0.entry.id == id }) else { return false }
+        change(&self.pendingKills[index])
         return true
     }
 }

@@ -12,5 +12,5 @@ package protocol KillFence: Sendable {
     func replaced(_ account: AccountID) async
 
     /// Tokens may be put into requests until `instant`. Each call replaces the one before; before the first none may.
-    func inject(until instant: BootInstant)
+    func setLeaseDeadline(_ instant: BootInstant)
 }

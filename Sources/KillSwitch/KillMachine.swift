@@ -45,7 +45,7 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     /// Which process this is, and its name for people.
-    private let boot: BootID
+    private let incarnation: IncarnationID
     private let name: String
     package let lease: Duration
     private let guarantees: StoreGuarantees
@@ -77,8 +77,8 @@ package struct KillMachine: ~Copyable, Sendable {
 
     private static let mostRewrites = 4
 
-    package init(boot: BootID, name: String, lease: Duration, _ guarantees: StoreGuarantees) {
-        self.boot = boot
+    package init(incarnation: IncarnationID, name: String, lease: Duration, _ guarantees: StoreGuarantees) {
+        self.incarnation = incarnation
         self.name = name
         self.lease = lease
         self.guarantees = guarantees
@@ -143,7 +143,9 @@ package struct KillMachine: ~Copyable, Sendable {
             if case .joining = self.poll { return self.readLog() }
             return self.end(nil)
         case (.joining, .conflict(let entry)), (.acknowledging, .conflict(let entry)):
-            guard let entry, entry.record.boot == self.boot, !entry.record.isExpelled else { return self.joinAnew() }
+            guard let entry, entry.record.incarnation == self.incarnation, !entry.record.isExpelled else {
+                return self.joinAnew()
+            }
             // By a write whose answer was lost, or the store has lost one.
             return self.joinAgain(over: entry)
         case (.acknowledging, .failed(let error)) where !self.hasHeartbeat:
@@ -194,18 +196,18 @@ package struct KillMachine: ~Copyable, Sendable {
             guard placement != .taken else { return self.endForeign() }
             return self.restore(from: next.next, written: written + (placement == .written ? 1 : 0))
         case (.restoring, .failure(let error)): return self.end(error)
-        case (.raising(let read, let order), .success(let placement)):
+        case (.raising(let read, let pendingKill), .success(let placement)):
             if placement == .taken {
                 // Somebody was faster: again behind what that one has written; at the next poll where reads don't show it.
                 self.rereads += 1
                 return self.rereads <= Self.mostRewrites ? self.readLog() : self.fence(by: read)
             }
-            self.raised.insert(order.entry.id)
+            self.raised.insert(pendingKill.entry.id)
             // Had what is known been lost before that write, the entry would stand behind a gap that others may fill.
             return self.readLog()
-        case (.raising(let read, let order), .failure(let error)):
+        case (.raising(let read, let pendingKill), .failure(let error)):
             // That the log could be read is worth a lease.
-            self.log.note(order: order.entry.id) { $0.cause = error.code }
+            self.log.note(pendingKill: pendingKill.entry.id) { $0.cause = error.code }
             self.notices.append(.waiting(error.code))
             return self.fence(by: read)
         default: return self.poison()
@@ -271,12 +273,13 @@ package struct KillMachine: ~Copyable, Sendable {
     private mutating func raise(behind read: KillLogContents) -> PollAction {
         self.ahead = nil
         guard self.isRenewal else { return self.fence(by: read) }
-        let order = self.log.orders.first { order in
-            order.cause != nil && !self.raised.contains(order.entry.id) && !read.contains(order.entry.id)
+        let pendingKill = self.log.pendingKills.first { pendingKill in
+            pendingKill.cause != nil && !self.raised.contains(pendingKill.entry.id)
+                && !read.contains(pendingKill.entry.id)
         }
-        guard let order else { return self.fence(by: read) }
-        self.poll = .raising(read, order)
-        return .place(order.entry, at: read.last.next)
+        guard let pendingKill else { return self.fence(by: read) }
+        self.poll = .raising(read, pendingKill)
+        return .place(pendingKill.entry, at: read.last.next)
     }
 
     private mutating func fence(by read: KillLogContents) -> PollAction {
@@ -301,7 +304,7 @@ package struct KillMachine: ~Copyable, Sendable {
 
     private var record: ReplicaRecord {
         ReplicaRecord(
-            boot: self.boot,
+            incarnation: self.incarnation,
             name: self.name,
             lease: self.lease,
             acknowledged: self.log.epochs.last,

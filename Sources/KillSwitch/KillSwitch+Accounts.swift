@@ -13,7 +13,7 @@ extension KillSwitch {
             state.imports.add(replacement)
             return state.imports
         }
-        let result = await self.imports.pass {
+        let result = await self.imports.run {
             await batch.tellOnce { replacements in
                 // What comes from now on is for the next entry.
                 self.state.withLock { if $0.imports === batch { $0.imports = ImportBatch() } }

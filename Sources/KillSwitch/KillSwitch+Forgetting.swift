@@ -12,12 +12,12 @@ extension KillSwitch {
         /// As the list has it; what there is of one whose record does not open.
         package let name: String
         /// The same.
-        package let boot: String
+        package let incarnation: String
         /// `nil` where nobody can read its record.
         let entry: ReplicaVault.Entry?
     }
 
-    /// The replica that is called `name`: by its name, its boot or the beginning of its boot.
+    /// The replica that is called `name`: by its name, its incarnation or the beginning of its incarnation.
     package func replica(called name: String) async throws(KillSwitchError) -> KnownReplica {
         let listing = try await self.replicaListing()
         let id = try self.replica(called: name, in: listing)
@@ -25,7 +25,7 @@ extension KillSwitch {
         return KnownReplica(
             id: id,
             name: entry?.record.name ?? id.unreadableName,
-            boot: entry?.record.boot.rawValue ?? id.rawValue,
+            incarnation: entry?.record.incarnation.rawValue ?? id.rawValue,
             entry: entry
         )
     }
@@ -51,7 +51,7 @@ extension KillSwitch {
             }
             self.logger.notice(
                 "a replica is expelled",
-                metadata: ["replica.name": "\(entry.record.name)", "replica.boot": "\(entry.record.boot)"]
+                metadata: ["replica.name": "\(entry.record.name)", "replica.boot": "\(entry.record.incarnation)"]
             )
             self.seeExpelled(entry)
             return ReplicaExpulsion(
@@ -74,10 +74,10 @@ extension KillSwitch {
     ) throws(KillSwitchError) -> ReplicaID {
         let isBeginning = name.utf8.count >= Self.shortestBeginning
         let named = listing.entries.filter { entry in
-            entry.record.name == name || isBeginning && entry.record.boot.rawValue.hasPrefix(name)
+            entry.record.name == name || isBeginning && entry.record.incarnation.rawValue.hasPrefix(name)
         }
         // A gateway of the same name that was started anew is not meant.
-        let others = named.filter { $0.record.boot != self.boot }
+        let others = named.filter { $0.record.incarnation != self.incarnation }
         let unreadable = listing.unreadable.filter { isBeginning && $0.rawValue.hasPrefix(name) }
         switch (others.count + unreadable.count, named.isEmpty) {
         case (1, _):

@@ -16,19 +16,19 @@ extension KillSwitch {
         reason: String,
         streams: KillStreams,
         wait: Duration,
-        by orderer: String? = nil
+        by requester: String? = nil
     ) async throws(KillSwitchError) -> KillReport {
         let now = self.timepiece.now
         let deadline = now.boot.advanced(by: wait)
         let entry = KillEntry(.kill, scope, reason: reason, streams: streams, at: now.wall)
         let last = self.epochs.last
         var wasKept = false
-        await self.order(entry, by: orderer)
+        await self.raise(entry, by: requester)
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
             try await self.poll()
             // It may have been lost again, or stand where nobody looks.
-            if self.known.order(entry.id) != nil {
+            if self.known.pendingKill(entry.id) != nil {
                 throw StoreError(.unreachable, "the kill was written, and is not in the log that was read then")
             }
         } catch {
@@ -40,8 +40,8 @@ extension KillSwitch {
         }
         var report: KillReport
         switch await self.place(of: entry, until: deadline) {
-        case .waits(let order):
-            report = self.report(on: order)
+        case .waits(let pendingKill):
+            report = self.report(on: pendingKill)
         case .stands(let epoch):
             await self.watch(epoch, until: deadline)
             // What is called complete outlives this process.
@@ -72,8 +72,8 @@ extension KillSwitch {
             // In one look: it may come to stand at any time.
             let (place, isStopped) = self.state.withLock { state in
                 let epoch = state.machine.log.kill(entry.id)?.epoch
-                let order = state.machine.log.order(entry.id)
-                return (epoch.map(Place.stands) ?? .waits(order ?? PendingKill(entry: entry)), state.isStopped)
+                let pendingKill = state.machine.log.pendingKill(entry.id)
+                return (epoch.map(Place.stands) ?? .waits(pendingKill ?? PendingKill(entry: entry)), state.isStopped)
             }
             let now = self.timepiece.now.boot
             guard case .waits = place, now < deadline, !isStopped, !Task.isCancelled else { return place }
@@ -279,7 +279,8 @@ extension KillSwitch {
 
     /// Takes a replica out whose process has ended for certain: it sends nothing any more.
     func withoutDead(_ entry: ReplicaVault.Entry?) async throws(StoreError) -> ReplicaVault.Entry? {
-        guard let entry, entry.record.boot != self.boot, await self.host.isDead(entry.record.boot) else { return entry }
+        guard let entry, entry.record.incarnation != self.incarnation, await self.host.isDead(entry.record.incarnation)
+        else { return entry }
         try await self.replicas.remove(entry.id)
         return nil
     }

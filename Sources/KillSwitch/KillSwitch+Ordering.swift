@@ -13,13 +13,13 @@ extension KillSwitch {
     }
 
     /// Fences this process against `entry`, before anything is asked of the store.
-    func order(_ entry: KillEntry, by orderer: String?) async {
+    func raise(_ entry: KillEntry, by requester: String?) async {
         self.state.withLock { state in
-            state.askers[entry.id] = Asker(address: orderer)
-            _ = state.machine.log.order(PendingKill(entry: entry))
+            state.askers[entry.id] = Asker(address: requester)
+            _ = state.machine.log.pendingKill(PendingKill(entry: entry))
         }
         let draining = await self.fenceAnew().draining
-        if entry.streams == .drain { self.note(order: entry.id) { $0.draining = draining } }
+        if entry.streams == .drain { self.note(pendingKill: entry.id) { $0.draining = draining } }
     }
 
     /// Goes back on an order that no store will ever take.
@@ -33,8 +33,8 @@ extension KillSwitch {
 
     /// - Returns: whether it waits still.
     @discardableResult
-    private func note(order id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
-        self.state.withLock { $0.machine.log.note(order: id, change) }
+    private func note(pendingKill id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
+        self.state.withLock { $0.machine.log.note(pendingKill: id, change) }
     }
 
     /// Keeps an order that the store did not take.
@@ -42,7 +42,7 @@ extension KillSwitch {
     /// - Returns: whether it waits, and is told of when it stands; `false` where it stands all the same.
     func keep(_ entry: KillEntry, _ cause: StoreError) async -> Bool {
         // From here on it is told of when it stands.
-        guard self.note(order: entry.id, { $0.cause = cause.code }) else { return false }
+        guard self.note(pendingKill: entry.id, { $0.cause = cause.code }) else { return false }
         self.logger.error(
             """
             a kill does not stand in the store: this replica has stopped, another does when it could not read the store for \
@@ -54,11 +54,11 @@ extension KillSwitch {
             ]
         )
         do throws(StoreError) {
-            try await self.host.keep(order: entry.encoded(), id: entry.id.rawValue)
-            self.note(order: entry.id) { $0.isInCopy = true }
+            try await self.host.keep(pendingKill: entry.encoded(), id: entry.id.rawValue)
+            self.note(pendingKill: entry.id) { $0.isInCopy = true }
             // It may have come to stand, and been recorded, before it was kept.
             if self.state.withLock({ $0.recorded.contains(entry.id) }) {
-                await self.host.drop(order: entry.id.rawValue)
+                await self.host.drop(pendingKill: entry.id.rawValue)
             }
         } catch {
             self.logger.error(
@@ -73,26 +73,30 @@ extension KillSwitch {
     /// anything is served, and now and then, as that process may have died since.
     ///
     /// - Throws: ``StoreError/Code/unreadable`` where one is damaged, as nobody knows what it kills; the others hold.
-    func takeUpOrders() async throws(StoreError) {
+    func takeUpPendingKills() async throws(StoreError) {
         var damage: StoreError?
         var isNew = false
-        for file in try await self.host.orders() {
-            let order: PendingKill
+        for file in try await self.host.pendingKills() {
+            let pendingKill: PendingKill
             do throws(StoreError) {
-                order = PendingKill(entry: try KillEntry(decoding: file.get()), isInCopy: true, cause: .unreachable)
+                pendingKill = PendingKill(
+                    entry: try KillEntry(decoding: file.get()),
+                    isInCopy: true,
+                    cause: .unreachable
+                )
             } catch {
                 damage = damage ?? error
                 continue
             }
-            guard self.state.withLock({ $0.machine.log.order(order) }) else {
+            guard self.state.withLock({ $0.machine.log.pendingKill(pendingKill) }) else {
                 // One that stands is not in the audit log yet.
-                self.tell(ofKept: order)
+                self.tell(ofKept: pendingKill)
                 continue
             }
             isNew = true
             self.logger.warning(
                 "a kill of before waits to be written to the store, and holds",
-                metadata: ["kill.id": "\(order.entry.id)", "kill.scope": "\(order.entry.scope.text)"]
+                metadata: ["kill.id": "\(pendingKill.entry.id)", "kill.scope": "\(pendingKill.entry.scope.text)"]
             )
         }
         if isNew { await self.fenceAnew() }
@@ -100,8 +104,8 @@ extension KillSwitch {
     }
 
     /// Tells of a kept kill that stands, once in this process: whoever hears of it has it recorded.
-    func tell(ofKept order: PendingKill) {
-        let id = order.entry.id
+    func tell(ofKept pendingKill: PendingKill) {
+        let id = pendingKill.entry.id
         let (epoch, asker) = self.state.withLock { state in
             let epoch = state.machine.log.kill(id)?.epoch
             guard epoch != nil, state.told.insert(id).inserted else { return (Epoch?.none, Asker?.none) }
@@ -110,17 +114,17 @@ extension KillSwitch {
         guard let epoch else { return }
         self.logger.notice(
             "a kill that had to wait for the store stands there now",
-            metadata: ["kill.id": "\(id)", "kill.scope": "\(order.entry.scope.text)"]
+            metadata: ["kill.id": "\(id)", "kill.scope": "\(pendingKill.entry.scope.text)"]
         )
         self.newlyStanding.yield(
             KeptKill(
                 id: id,
-                scope: order.entry.scope,
-                reason: order.entry.reason,
+                scope: pendingKill.entry.scope,
+                reason: pendingKill.entry.reason,
                 epoch: epoch,
-                orderedAt: order.entry.at,
+                requestedAt: pendingKill.entry.at,
                 isOwn: asker != nil,
-                orderer: asker?.address
+                requester: asker?.address
             )
         )
     }
@@ -129,25 +133,25 @@ extension KillSwitch {
     /// so that one written twice is seen as one.
     package func recorded(_ kill: KeptKill) async {
         self.state.withLock { _ = $0.recorded.insert(kill.id) }
-        await self.host.drop(order: kill.id.rawValue)
+        await self.host.drop(pendingKill: kill.id.rawValue)
     }
 
     /// What can be said of a kill that the store has not taken.
-    func report(on order: PendingKill) -> KillReport {
+    func report(on pendingKill: PendingKill) -> KillReport {
         KillReport(
-            id: order.entry.id,
-            scope: order.entry.scope,
-            reason: order.entry.reason,
-            streams: order.entry.streams,
+            id: pendingKill.entry.id,
+            scope: pendingKill.entry.scope,
+            reason: pendingKill.entry.reason,
+            streams: pendingKill.entry.streams,
             epoch: .start,
             state: .pending,
-            store: order.cause == .unwritable ? .unwritable : .unreachable,
+            store: pendingKill.cause == .unwritable ? .unwritable : .unreachable,
             replicas: [KillReport.Replica(name: self.name, state: .acknowledged)],
-            draining: order.draining,
-            startedAt: order.entry.at
+            draining: pendingKill.draining,
+            startedAt: pendingKill.entry.at
         )
     }
 
     /// Scopes of kills that the store has not taken.
-    package var waitingScopes: [KillScope] { self.known.orders.filter { $0.cause != nil }.map(\.entry.scope) }
+    package var waitingScopes: [KillScope] { self.known.pendingKills.filter { $0.cause != nil }.map(\.entry.scope) }
 }

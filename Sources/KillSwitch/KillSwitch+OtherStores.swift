@@ -44,7 +44,7 @@ extension KillSwitch {
     private static func lastKill(in log: KeptLog) async throws(StoreError) -> WallTime? {
         var last: WallTime?
         let entries = try await log.entries().map { Result<Secret, StoreError>.success($0.bytes) }
-        for bytes in entries + (try await log.orders()) {
+        for bytes in entries + (try await log.pendingKills()) {
             let entry = try KillEntry(decoding: bytes.get())
             if !entry.killsNothing { last = max(last ?? entry.at, entry.at) }
         }

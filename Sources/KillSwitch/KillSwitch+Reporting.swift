@@ -10,8 +10,8 @@ extension KillSwitch {
     /// The same, and whether that is all: of a store that is away nobody knows what it has.
     package func listing() async -> KillListing {
         let isWhole = await self.isReadToItsEnd()
-        let (kills, orders) = (self.known.kills, self.known.orders)
-        var reports = orders.reversed().map(self.report(on:))
+        let (kills, pendingKills) = (self.known.kills, self.known.pendingKills)
+        var reports = pendingKills.reversed().map(self.report(on:))
         var isAway = !isWhole
         for kill in kills.reversed() {
             if !isAway, let report = try? await self.report(on: kill.epoch, kill.entry) {
@@ -39,7 +39,7 @@ extension KillSwitch {
 
     /// One kill.
     package func report(on id: KillID) async throws(KillSwitchError) -> KillReport {
-        if let order = self.known.order(id) { return self.report(on: order) }
+        if let pendingKill = self.known.pendingKill(id) { return self.report(on: pendingKill) }
         let kill = try await self.kill(of: id)
         return try await self.report(on: kill.epoch, kill.entry)
     }

@@ -38,7 +38,7 @@ extension KillSwitch {
                 }
             }
             for await _ in self.sweepBell.rings {
-                await self.lookForOrders()
+                await self.lookForPendingKills()
                 do throws(StoreError) {
                     try await self.revoker.sweep(self.epochs)
                     try await self.lookAfterReplicas()
@@ -74,9 +74,9 @@ extension KillSwitch {
     }
 
     /// Takes up what another process on this `state_dir` may have left. What it can't read holds up no sweep.
-    private func lookForOrders() async {
+    private func lookForPendingKills() async {
         do throws(StoreError) {
-            try await self.takeUpOrders()
+            try await self.takeUpPendingKills()
         } catch {
             self.logger.error(
                 "a kill that waits in state_dir can't be read: what it kills goes on",
@@ -102,7 +102,7 @@ extension KillSwitch {
     /// - Returns: when to do so again, before the next sweep.
     private func revoke() async -> BootInstant? {
         do throws(StoreError) {
-            return try await self.revoker.revokeDue { self.taking(at: $0) }
+            return try await self.revoker.revokeDue { self.cause(at: $0) }
         } catch {
             self.logger.debug(
                 "killed or removed tokens wait for the store",
@@ -123,7 +123,7 @@ extension KillSwitch {
     }
 
     /// What the entry numbered `epoch` took tokens by. One that this process has not read is taken for a kill.
-    private func taking(at epoch: Epoch) -> Revoker.Taking {
+    private func cause(at epoch: Epoch) -> Revoker.Cause {
         self.known.contents[epoch]?.kind == .removed ? .removed : .killed
     }
 

@@ -40,11 +40,11 @@ package final class KillSwitch: Sendable {
     let log: KillLog
     let replicas: ReplicaVault
     let records: SealedRecords
-    package let boot: BootID
+    package let incarnation: IncarnationID
     /// Of this replica; only shown.
     package let name: String
     let lease: Duration
-    /// Knows which other boots have ended for certain, and keeps a copy of the log and kills that wait for the store.
+    /// Knows which other incarnations have ended for certain, and keeps a copy of the log and kills that wait for the store.
     let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
@@ -81,7 +81,7 @@ package final class KillSwitch: Sendable {
     ///   - endpoint: where tokens made for somebody are revoked; `nil` where the configuration knows no such provider.
     package init(
         _ records: SealedRecords,
-        boot: BootID,
+        incarnation: IncarnationID,
         name: String,
         lease: Duration,
         host: any HostState = NoHostState(),
@@ -92,10 +92,10 @@ package final class KillSwitch: Sendable {
     ) {
         self.records = records
         let guarantees = records.store.guarantees
-        self.state = Mutex(State(machine: KillMachine(boot: boot, name: name, lease: lease, guarantees)))
+        self.state = Mutex(State(machine: KillMachine(incarnation: incarnation, name: name, lease: lease, guarantees)))
         self.log = KillLog(records)
         self.replicas = ReplicaVault(records)
-        self.boot = boot
+        self.incarnation = incarnation
         self.name = name
         self.lease = lease
         self.host = host
@@ -104,7 +104,7 @@ package final class KillSwitch: Sendable {
         self.fence = fence
         self.revoker = Revoker(
             records,
-            boot: boot,
+            incarnation: incarnation,
             witness: host,
             timepiece: timepiece,
             logger: logger,
@@ -135,7 +135,7 @@ extension KillSwitch {
     /// - Parameter acceptsOlderStore: entries that the store lacks, and this host's copy has, are written back to it.
     /// - Throws: ``StoreError/Code/outdated`` where it lacks some and that is not wanted.
     package func start(acceptsOlderStore: Bool = false) async throws(StoreError) {
-        try await self.takeUpOrders()
+        try await self.takeUpPendingKills()
         let contents = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
         let ended = try await self.endedKills()
         self.state.withLock { $0.machine.log.ended = ended }
@@ -183,7 +183,7 @@ extension KillSwitch {
             defer { state.asking = [] }
             return state.asking
         }
-        for one in asking { one.answer(.failure(StoreError(.unreachable, "the process stops"))) }
+        for one in asking { one.resume(.failure(StoreError(.unreachable, "the process stops"))) }
         for bell in [self.pollBell, self.copyBell, self.sweepBell, self.revocationBell] { bell.finish() }
         self.newlyBegun.finish()
         self.newlyExpelled.finish()
@@ -194,7 +194,7 @@ extension KillSwitch {
     /// Nobody needs to wait for this replica from now on.
     private func leave() async {
         let replica = self.state.withLock { $0.machine.leave() }
-        self.fence.inject(until: .distantPast)
+        self.fence.setLeaseDeadline(.distantPast)
         // Cut off, and not ended in order: requests with tokens may be under way.
         guard !Task.isCancelled else { return }
         do throws(StoreError) {
@@ -242,7 +242,7 @@ extension KillSwitch {
         let timer = deadline.map { deadline in
             Task {
                 await self.timepiece.rest(until: deadline)
-                waiter.answer(.failure(StoreError(.unreachable, "the store has not answered in time")))
+                waiter.resume(.failure(StoreError(.unreachable, "the store has not answered in time")))
             }
         }
         defer { timer?.cancel() }
@@ -282,7 +282,7 @@ extension KillSwitch {
             self.complain(of: error)
             result = .failure(error)
         }
-        for one in asking { one.answer(result) }
+        for one in asking { one.resume(result) }
         self.copyBell.ring()
     }
 
@@ -337,7 +337,7 @@ extension KillSwitch {
             let after = state.machine.leaseUntil
             return (action, before == after ? nil : after, state.machine.takeNotices())
         }
-        if let lease { self.fence.inject(until: lease) }
+        if let lease { self.fence.setLeaseDeadline(lease) }
         for notice in notices { self.tell(notice) }
         return action
     }
@@ -365,12 +365,12 @@ extension KillSwitch {
         if contents.snapshot.last > known.epochs.last {
             replaced.formUnion(contents.snapshot.imports.filter { known.imports[$0.key] != $0.value }.keys)
         }
-        let (_, begun, orders) = await self.fenceAnew(taking: contents)
+        let (_, begun, pendingKills) = await self.fenceAnew(cause: contents)
         if !isStart {
             for account in replaced { await self.fence.replaced(account) }
             for kill in begun { self.announce(kill) }
         }
-        for order in orders where order.cause != nil { self.tell(ofKept: order) }
+        for pendingKill in pendingKills where pendingKill.cause != nil { self.tell(ofKept: pendingKill) }
         guard entries.contains(where: { !$0.killsNothing }) else { return }
         self.sweepBell.ring()
         for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
@@ -383,17 +383,17 @@ extension KillSwitch {
     ///   the end.
     @discardableResult
     func fenceAnew(
-        taking read: KillLogContents? = nil
-    ) async -> (draining: Int, kills: [FencedLog.Kill], orders: [PendingKill]) {
-        await self.fences.pass {
+        cause read: KillLogContents? = nil
+    ) async -> (draining: Int, kills: [FencedLog.Kill], pendingKills: [PendingKill]) {
+        await self.fences.run {
             let known = self.known
             let contents = read ?? known.contents
             let epochs = known.fencing(by: contents)
             let draining = await self.fence.fence(epochs)
-            let (kills, orders) = self.state.withLock { state in
+            let (kills, pendingKills) = self.state.withLock { state in
                 state.machine.log.fenced(by: contents, epochs, draining: draining)
             }
-            return (draining, kills, orders)
+            return (draining, kills, pendingKills)
         }
     }
 }

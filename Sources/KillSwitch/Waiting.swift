@@ -26,7 +26,7 @@ final class SerialQueue: Sendable {
 
     private let state = Mutex(State())
 
-    func pass<Result>(_ body: () async -> Result) async -> Result {
+    func run<Result>(_ body: () async -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             let isFree = self.state.withLock { state in
                 if state.isTaken { state.waiting.append(continuation) }
@@ -70,7 +70,7 @@ final class PollWaiter: Sendable {
         try answer.get()
     }
 
-    func answer(_ answer: Result<Void, StoreError>) {
+    func resume(_ answer: Result<Void, StoreError>) {
         let continuation: CheckedContinuation<Answer, Never>? = self.state.withLock { state in
             switch state {
             case .asked:

@@ -32,14 +32,14 @@ final class MockService: Sendable {
         let reply = try await self.reply(to: Exchange(head: head, body: request.body, on: connection))
         // A client that was never told to send its body might, or might not: what follows can't be told apart.
         let bodyIsInDoubt = head.expectsContinue && !connection.didSendContinue
-        let wire = AnswerWriter(head: head, connection: connection)
+        let wire = MockResponseWriter(head: head, connection: connection)
         switch reply {
-        case .whole(let answer):
-            try await wire.write(answer, half: false, closes: head.closes || bodyIsInDoubt, with: writer)
+        case .whole(let response):
+            try await wire.write(response, half: false, closes: head.closes || bodyIsInDoubt, with: writer)
             guard bodyIsInDoubt else { return }
             try await connection.flush()
-        case .half(let answer):
-            try await wire.write(answer, half: true, closes: true, with: writer)
+        case .half(let response):
+            try await wire.write(response, half: true, closes: true, with: writer)
             try await connection.flush()
         case .nothing:
             break
@@ -58,11 +58,11 @@ final class MockService: Sendable {
             guard head.method == "POST" else { return .whole(try .methodNotAllowed(allow: "POST")) }
             return try await RevocationEndpoint(service: self).reply(to: exchange)
         case let path where path.hasPrefix("/oauth/") || path.hasPrefix("/.well-known/"):
-            return .whole(try await ProviderEndpoints(service: self).answer(to: exchange))
+            return .whole(try await ProviderEndpoints(service: self).respond(to: exchange))
         case let path where path.hasPrefix("/api/"):
             return try await APIEndpoints(service: self).reply(to: exchange)
         case let path where path.hasPrefix("/_control/"):
-            return .whole(try await ControlEndpoints(service: self).answer(to: exchange))
+            return .whole(try await ControlEndpoints(service: self).respond(to: exchange))
         default:
             return .whole(try .notFound())
         }

@@ -7,10 +7,10 @@ package struct MockState: Sendable {
     package var ledger: TokenLedger
 
     /// The codes of browser sign-ins.
-    package var authorizationCodes = AuthorizationCodeBook()
+    package var authorizationCodes = AuthorizationCodes()
 
     /// The codes of device sign-ins.
-    package var deviceCodes = DeviceCodeBook()
+    package var deviceCodes = DeviceCodes()
     private var faults = FaultList()
     private var gauge = TokenRequestGauge()
     private var counted = MockStats()
@@ -84,7 +84,7 @@ package struct MockState: Sendable {
     }
 
     /// What the tokens of an API request are worth now. Several tokens are worth as much as an unknown one: a request has one.
-    package func judge(tokens: [String], at now: Moment) -> APIOutcome {
+    package func evaluate(tokens: [String], at now: Moment) -> APIOutcome {
         guard let token = tokens.first else { return .noToken }
         guard tokens.count == 1, let use = self.ledger.accessToken(token, at: now) else { return .unknown }
         return switch use.state {

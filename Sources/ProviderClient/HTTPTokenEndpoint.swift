@@ -21,7 +21,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     private let metadata: MetadataSource
     private let prover: ClientProver
     private let clock: ProviderClock
-    private let classifier: AnswerClassifier
+    private let classifier: ResponseClassifier
     private let now: @Sendable () -> WallTime
     private let logger: Logger
 
@@ -49,7 +49,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         self.metadata = MetadataSource(settings, over: connector, logger: logger)
         self.prover = ClientProver(settings.client)
         self.clock = ProviderClock(logger: logger)
-        self.classifier = AnswerClassifier(rules: settings.rules)
+        self.classifier = ResponseClassifier(rules: settings.rules)
         self.now = now
         self.logger = logger
     }
@@ -299,7 +299,7 @@ extension HTTPTokenEndpoint {
         if let endpoint { facts["url.full"] = "\(endpoint.withoutQuery)" }
         if let proof, self.prover.hasChoice { facts["client.proof"] = .stringConvertible(proof + 1) }
         if let reason { facts["reason"] = "\(reason)" }
-        if case .answered(let answer) = outcome {
+        if case .responded(let answer) = outcome {
             facts["http.status"] = .stringConvertible(answer.status)
             facts["http.length"] = .stringConvertible(answer.body.count)
         }
@@ -313,7 +313,7 @@ extension ExchangeOutcome {
         switch self {
         case .notSent(let reason): [.nameUnresolved, .connectFailed, .tlsFailed].contains(reason)
         case .broken: false
-        case .answered(let answer): (300..<400).contains(answer.status) || [404, 410].contains(answer.status)
+        case .responded(let answer): (300..<400).contains(answer.status) || [404, 410].contains(answer.status)
         }
     }
 }

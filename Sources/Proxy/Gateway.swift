@@ -11,10 +11,10 @@ package final class Gateway {
     private var callers: CallerTable
     private var table: RouteTable
     /// One per account, in the table's order.
-    package private(set) var slots: [PassSlot]
+    package private(set) var slots: [CredentialSlot]
     /// Where each account's slot is.
     private var places: [AccountID: Int]
-    /// Which tokens are dead. No slot holds a pass that is dead by it.
+    /// Which tokens are dead. No slot holds a credential that is dead by it.
     package private(set) var epochs = KillEpochs()
     /// From this moment on no token is put in: the store may hold a kill that nobody here has read.
     package var leaseEnd = BootInstant.distantFuture
@@ -23,17 +23,17 @@ package final class Gateway {
     package init(_ table: RouteTable, callers: CallerTable? = nil) {
         self.callers = callers ?? CallerTable(nil, routes: table)
         self.table = table
-        self.slots = table.slots.map { PassSlot(account: $0.account, injections: $0.injections) }
+        self.slots = table.slots.map { CredentialSlot(account: $0.account, injections: $0.injections) }
         self.places = Dictionary(uniqueKeysWithValues: table.slots.enumerated().map { ($1.account, $0) })
     }
 
     /// What is to be done with a request.
     package enum Decision: Sendable {
-        /// The account's pass is there.
+        /// The account's credential is there.
         case forward(RouteTable.Match)
-        /// The request must wait for a pass.
+        /// The request must wait for a credential.
         case wait(RouteTable.Match)
-        case answer(GatewayError)
+        case reply(GatewayError)
     }
 
     /// Judges a request by its head: who sends it, where it goes, and whether it may.
@@ -47,15 +47,15 @@ package final class Gateway {
             unverified.sent(caller)
             match = try self.table.match(request, for: caller)
         } catch {
-            return .answer(error)
+            return .reply(error)
         }
         guard !match.route.leavesEmptyFirstSegment(of: request, behind: match.prefix) else {
-            return .answer(GatewayError(.badRequest, "the path would begin with an empty segment at the upstream"))
+            return .reply(GatewayError(.badRequest, "the path would begin with an empty segment at the upstream"))
         }
         guard !match.route.rewrite.isMistakable(request) else {
-            return .answer(GatewayError(.badRequest, "a field name that the upstream may read as the injected field's"))
+            return .reply(GatewayError(.badRequest, "a field name that the upstream may read as the injected field's"))
         }
-        return self.slots[match.route.slot].hasPass ? .forward(match) : .wait(match)
+        return self.slots[match.route.slot].hasCredential ? .forward(match) : .wait(match)
     }
 
     /// Whether whoever has opened a tunnel by `route`, a route of this table or of one before it, may still use it: it is
@@ -65,7 +65,7 @@ package final class Gateway {
         return self.table.index(of: route).map(caller.mayTunnel) ?? false
     }
 
-    /// Puts the token behind `head`, which may go upstream then; or `nil` when the pass has gone or ended in the meantime,
+    /// Puts the token behind `head`, which may go upstream then; or `nil` when the credential has gone or ended in the meantime,
     /// or the lease has.
     ///
     /// - Parameters:
@@ -74,7 +74,7 @@ package final class Gateway {
     package func authorize(
         _ head: consuming ByteBuffer,
         _ route: Route,
-        refused: TokenMark? = nil
+        refused: TokenVersion? = nil
     ) -> AuthorizedHead? {
         let now = BootInstant.now
         guard now < self.leaseEnd,
@@ -94,16 +94,18 @@ package final class Gateway {
     /// An upstream took a slot's token.
     ///
     /// - Returns: whether that is news.
-    package func prove(_ token: TokenMark, slot: Int) -> Bool {
+    package func prove(_ token: TokenVersion, slot: Int) -> Bool {
         self.slots[slot].isProven ? false : self.slots[slot].prove(token)
     }
 
-    /// Puts a pass into its account's slot, or takes it out.
-    package func follow(_ event: PassEvent) {
+    /// Puts a credential into its account's slot, or takes it out.
+    package func apply(_ event: CredentialEvent) {
         switch event {
-        case .installed(let pass):
-            guard let index = self.places[pass.account], self.epochs.verdict(on: pass) == .live else { return }
-            self.slots[index].install(pass)
+        case .installed(let credential):
+            guard let index = self.places[credential.account], self.epochs.verdict(on: credential) == .live else {
+                return
+            }
+            self.slots[index].install(credential)
         case .dropped(let account):
             guard let index = self.places[account] else { return }
             self.slots[index].clear()
@@ -120,32 +122,32 @@ extension Gateway {
     ///
     /// - Parameter passes: of all accounts. What a slot holds whose account was out of the configuration for a while is
     ///   not the account's any more.
-    package func follow(_ table: RouteTable, callers: CallerTable, passes: PassBook) {
+    package func reload(_ table: RouteTable, callers: CallerTable, credentials: CredentialTable) {
         self.table = table
         self.callers = callers
         for (index, slot) in table.slots.enumerated() {
             if index == self.slots.count {
-                self.slots.append(PassSlot(account: slot.account, injections: slot.injections))
+                self.slots.append(CredentialSlot(account: slot.account, injections: slot.injections))
                 self.places[slot.account] = index
             } else {
                 self.slots[index].prepare(slot.injections)
             }
         }
         for slot in Set(table.routes.map(\.slot)) {
-            if let pass = passes[self.slots[slot].account], self.epochs.verdict(on: pass) == .live {
-                self.slots[slot].install(pass)
+            if let credential = credentials[self.slots[slot].account], self.epochs.verdict(on: credential) == .live {
+                self.slots[slot].install(credential)
             } else {
                 self.slots[slot].clear()
             }
         }
     }
 
-    /// Takes the passes out of slots that no route uses any more.
+    /// Takes the credentials out of slots that no route uses any more.
     ///
     /// - Parameter busy: gives the slots that requests under way may still need; called only where there is anything to
     ///   take out.
     package func clearUnused(but busy: () -> Set<Int>) {
-        guard self.table.unusedSlots.contains(where: { self.slots[$0].pass != nil }) else { return }
+        guard self.table.unusedSlots.contains(where: { self.slots[$0].credential != nil }) else { return }
         let busy = busy()
         for slot in self.table.unusedSlots where !busy.contains(slot) { self.slots[slot].clear() }
     }
@@ -154,11 +156,13 @@ extension Gateway {
 // MARK: - The kill switch
 
 extension Gateway {
-    /// Goes by a kill log from now on, unless that is an older one: dead passes leave their slots.
+    /// Goes by a kill log from now on, unless that is an older one: dead credentials leave their slots.
     package func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
         for index in self.slots.indices {
-            guard let pass = self.slots[index].pass, self.epochs.verdict(on: pass) != .live else { continue }
+            guard let credential = self.slots[index].credential, self.epochs.verdict(on: credential) != .live else {
+                continue
+            }
             self.slots[index].clear()
         }
     }
@@ -188,15 +192,15 @@ extension Gateway {
     package var isLeaseOver: Bool { BootInstant.now >= self.leaseEnd }
 
     /// A slot's pass, if its token may be put in now.
-    package func usablePass(slot: Int) -> Pass? {
+    package func usableCredential(slot: Int) -> UpstreamCredential? {
         let now = BootInstant.now
-        return now < self.leaseEnd ? self.slots[slot].usablePass(at: now) : nil
+        return now < self.leaseEnd ? self.slots[slot].usableCredential(at: now) : nil
     }
 
-    /// Why a pass that was waited for is of no use; `nil` where it may be tried.
-    package func refusal(of pass: Pass) -> PassError? {
+    /// Why a credential that was waited for is of no use; `nil` where it may be tried.
+    package func refusal(of credential: UpstreamCredential) -> CredentialError? {
         if self.isLeaseOver { return .leaseEnded }
-        return self.epochs.verdict(on: pass) == .killed ? .accountKilled : nil
+        return self.epochs.verdict(on: credential) == .killed ? .accountKilled : nil
     }
 }
 
@@ -204,11 +208,11 @@ extension Gateway {
 package struct AuthorizedHead: ~Copyable {
     private let bytes: ByteBuffer
     /// Which token set it carries.
-    package let token: TokenMark
+    package let token: TokenVersion
     /// What the kill switch asks of that.
     package let origin: TokenOrigin
 
-    fileprivate init(_ bytes: ByteBuffer, _ token: TokenMark, _ origin: TokenOrigin) {
+    fileprivate init(_ bytes: ByteBuffer, _ token: TokenVersion, _ origin: TokenOrigin) {
         self.bytes = bytes
         self.token = token
         self.origin = origin

@@ -72,8 +72,8 @@ package struct GatewayError: Error, Sendable {
         self.rule = rule
     }
 
-    /// Why an account had no pass to give; ``PassError/Code`` has the same names.
-    init(_ error: PassError) {
+    /// Why an account had no credential to give; ``CredentialError/Code`` has the same names.
+    init(_ error: CredentialError) {
         self.init(Code(rawValue: error.code.rawValue) ?? .refreshFailed, error.message, retryAfter: error.retryAfter)
         if error.isBoundElsewhere {
             self.reason =

@@ -44,7 +44,7 @@ package struct GrantID: RandomIdentifier {
 }
 
 /// One start of one replica.
-package struct BootID: RandomIdentifier {
+package struct IncarnationID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }

@@ -1,27 +1,27 @@
 /// The kill log as far as it was read, folded: which tokens are dead.
 ///
-/// A token set carries a stamp, the epoch that its writer had read. It is dead when one of its scopes was killed later.
+/// A token set carries an observed epoch, the epoch that its writer had read. It is dead when one of its scopes was killed later.
 /// So nothing has to be found and changed for a kill to hold, and what a refresh from before the kill still brings is
 /// born dead.
 package struct KillEpochs: Equatable, Sendable {
-    private struct Mark: Equatable {
+    private struct ScopeState: Equatable {
         /// Stamps below this are dead.
         var epoch: Epoch
         /// The kill has not been lifted: there are no new tokens either.
         var isKilled: Bool
-        /// With stamps below this requests under way are cut.
+        /// With observed epochs below this requests under way are cut.
         var abortEpoch: Epoch
         /// What of it were kills, and what removals: the last of each.
-        var takings: Takings
+        var invalidation: Invalidation
     }
 
     /// The last entry that was read; what a new token set is stamped with.
     package private(set) var last = Epoch.start
     /// Which entries these were, where entries may be lost and another may have had the number; the last ones.
     private var entries: [Epoch: KillID] = [:]
-    private var marks: [KillScope: Mark] = [:]
+    private var states: [KillScope: ScopeState] = [:]
     /// Killed by orders that this process knows of and that do not stand in the log yet: here they hold all the same.
-    package private(set) var ordered: [KillScope: KillStreams] = [:]
+    package private(set) var pending: [KillScope: KillStreams] = [:]
 
     /// Before the first kill.
     package init() {}
@@ -36,7 +36,7 @@ package struct KillEpochs: Equatable, Sendable {
     }
 
     /// The last entries that took tokens; `nil` where there is none of that kind.
-    package struct Takings: Equatable, Sendable {
+    package struct Invalidation: Equatable, Sendable {
         /// A kill, lifted or not.
         package let kill: Epoch?
         /// The removal of an account's tokens, without a kill.
@@ -49,23 +49,23 @@ package struct KillEpochs: Equatable, Sendable {
         }
     }
 
-    /// Judges tokens of `account` at `provider` with the stamp `stamp`.
+    /// Judges tokens of `account` at `provider` with the observed epoch `observedEpoch`.
     ///
     /// - Parameter formerly: the providers that they were bound to before: a kill of any of them is about them too.
     package func verdict(
-        on stamp: Epoch,
+        on observedEpoch: Epoch,
         of account: AccountID,
         at provider: ProviderID,
         formerly: [ProviderID] = []
     ) -> Verdict {
         // Nearly always.
-        guard !self.marks.isEmpty || !self.ordered.isEmpty else { return .live }
+        guard !self.states.isEmpty || !self.pending.isEmpty else { return .live }
         var verdict = Verdict.live
         for scope in Self.scopes(of: account, at: provider, formerly) {
-            if self.ordered[scope] != nil { return .killed }
-            guard let mark = self.marks[scope] else { continue }
+            if self.pending[scope] != nil { return .killed }
+            guard let mark = self.states[scope] else { continue }
             if mark.isKilled { return .killed }
-            if stamp < mark.epoch { verdict = .dead }
+            if observedEpoch < mark.epoch { verdict = .dead }
         }
         return verdict
     }
@@ -73,37 +73,42 @@ package struct KillEpochs: Equatable, Sendable {
     /// Whether requests under way with such tokens, where these are dead, may go on to their end: each kill that is about
     /// them lets them.
     package func mayEnd(
-        with stamp: Epoch,
+        with observedEpoch: Epoch,
         of account: AccountID,
         at provider: ProviderID,
         formerly: [ProviderID] = []
     ) -> Bool {
         Self.scopes(of: account, at: provider, formerly).allSatisfy { scope in
-            self.ordered[scope] != .abort && self.marks[scope].map { stamp >= $0.abortEpoch } ?? true
+            self.pending[scope] != .abort && self.states[scope].map { observedEpoch >= $0.abortEpoch } ?? true
         }
     }
 
-    /// The last entry that killed tokens of `account` at `provider` with the stamp `stamp`; `nil` where they live.
+    /// The last entry that killed tokens of `account` at `provider` with the observed epoch `observedEpoch`; `nil` where they live.
     package func killer(
-        of stamp: Epoch,
+        of observedEpoch: Epoch,
         of account: AccountID,
         at provider: ProviderID,
         formerly: [ProviderID] = []
     ) -> Epoch? {
         Self.scopes(of: account, at: provider, formerly)
-            .compactMap { self.marks[$0]?.epoch }.filter { stamp < $0 }.max()
+            .compactMap { self.states[$0]?.epoch }.filter { observedEpoch < $0 }.max()
     }
 
     /// What took tokens of `account`, made for any of `providers`: for words about them, and no verdict.
-    package func takings(of account: AccountID, at providers: Set<ProviderID>) -> Takings {
+    package func invalidation(of account: AccountID, at providers: Set<ProviderID>) -> Invalidation {
         let scopes = [KillScope.all, .account(account)] + providers.map { KillScope.provider($0) }
-        let takings = scopes.compactMap { self.marks[$0]?.takings }
-        return Takings(kill: takings.compactMap(\.kill).max(), removal: takings.compactMap(\.removal).max())
+        let takings = scopes.compactMap { self.states[$0]?.invalidation }
+        return Invalidation(kill: takings.compactMap(\.kill).max(), removal: takings.compactMap(\.removal).max())
     }
 
-    /// Judges a pass.
-    package func verdict(on pass: Pass) -> Verdict {
-        self.verdict(on: pass.stamp, of: pass.account, at: pass.provider, formerly: pass.formerProviders)
+    /// Judges a credential.
+    package func verdict(on credential: UpstreamCredential) -> Verdict {
+        self.verdict(
+            on: credential.observedEpoch,
+            of: credential.account,
+            at: credential.provider,
+            formerly: credential.formerProviders
+        )
     }
 
     private static func scopes(
@@ -116,15 +121,15 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Whether `scope` itself is killed, whatever holds for the wider ones.
     package func isKilled(_ scope: KillScope) -> Bool {
-        self.marks[scope]?.isKilled == true || self.ordered[scope] != nil
+        self.states[scope]?.isKilled == true || self.pending[scope] != nil
     }
 
     /// As ``isKilled(_:)``, by the log alone.
-    package func holds(_ scope: KillScope) -> Bool { self.marks[scope]?.isKilled == true }
+    package func holds(_ scope: KillScope) -> Bool { self.states[scope]?.isKilled == true }
 
     /// Scopes that are killed now.
     package var killed: Set<KillScope> {
-        Set(self.ordered.keys).union(self.marks.lazy.filter(\.value.isKilled).map(\.key))
+        Set(self.pending.keys).union(self.states.lazy.filter(\.value.isKilled).map(\.key))
     }
 
     // MARK: - Branches
@@ -143,12 +148,12 @@ package struct KillEpochs: Equatable, Sendable {
 
     private static let mostNoted = 4_096
 
-    /// The stamp as far as it counts here: a writer that had read another entry of that number went by a log that was lost,
+    /// The observed epoch as far as it counts here: a writer that had read another entry of that number went by a log that was lost,
     /// and nobody knows from where on.
     ///
     /// - Parameter entry: which the writer had read; `nil` where none is noted.
-    package func counted(_ stamp: Epoch, by entry: KillID?) -> Epoch {
-        guard let entry, let own = self.entries[stamp], own != entry else { return stamp }
+    package func counted(_ observedEpoch: Epoch, by entry: KillID?) -> Epoch {
+        guard let entry, let own = self.entries[observedEpoch], own != entry else { return observedEpoch }
         return .start
     }
 
@@ -166,14 +171,14 @@ package struct KillEpochs: Equatable, Sendable {
         streams: KillStreams = .abort
     ) {
         self.last = epoch
-        let before = self.marks[scope]
-        self.marks[scope] = Mark(
+        let before = self.states[scope]
+        self.states[scope] = ScopeState(
             epoch: epoch,
             isKilled: holds || before?.isKilled == true,
             abortEpoch: streams == .abort ? epoch : before?.abortEpoch ?? .start,
-            takings: Takings(
-                kill: holds ? epoch : before?.takings.kill,
-                removal: holds ? before?.takings.removal : epoch
+            invalidation: Invalidation(
+                kill: holds ? epoch : before?.invalidation.kill,
+                removal: holds ? before?.invalidation.removal : epoch
             )
         )
     }
@@ -181,12 +186,12 @@ package struct KillEpochs: Equatable, Sendable {
     /// Entry `epoch`, behind the last: new tokens of `scope` may come. What was dead stays dead.
     package mutating func lift(_ scope: KillScope, at epoch: Epoch) {
         self.last = epoch
-        self.marks[scope]?.isKilled = false
+        self.states[scope]?.isKilled = false
     }
 
     /// Entry `epoch`, behind the last, kills nothing.
-    package mutating func pass(_ epoch: Epoch) { self.last = epoch }
+    package mutating func skip(_ epoch: Epoch) { self.last = epoch }
 
     /// The scopes of all orders that do not stand in the log yet, in place of those there were.
-    package mutating func order(_ scopes: [KillScope: KillStreams]) { self.ordered = scopes }
+    package mutating func setPending(_ scopes: [KillScope: KillStreams]) { self.pending = scopes }
 }

@@ -23,7 +23,7 @@ package struct Freshness: Equatable, Sendable {
     ///
     /// A stored receipt is believed between 24 h ago (no lifetime is longer, so that an older one has expired anyway)
     /// and 5 min ahead of `now`. Whatever is stored, a token never gets more than its lifetime from now.
-    package static func judge(_ tokens: TokenSet?, receipt: Receipt, now: Moment) -> Freshness {
+    package static func evaluate(_ tokens: TokenSet?, receipt: Receipt, now: Moment) -> Freshness {
         guard let tokens, tokens.accessToken != nil else {
             return Freshness(usableUntil: nil, isDoubtful: false)
         }

@@ -77,7 +77,7 @@ final class Connection: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let deadline = ContinuousClock.now + Self.lockLimit
-        return try await self.answer(attempt) { reply in
+        return try await self.reply(attempt) { reply in
             self.takeTurn { database, patience in
                 guard ContinuousClock.now < deadline else { return reply.give(.failure(self.late(attempt))) }
                 patience.lasts(until: deadline)
@@ -96,7 +96,7 @@ final class Connection: Sendable {
     }
 
     /// What `begin` sees to that is answered; a failure where that takes longer than ``timeLimit``.
-    func answer<Value: Sendable>(
+    func reply<Value: Sendable>(
         _ attempt: StoreError.Attempt,
         _ begin: (Reply<Value>) -> Void
     ) async throws(StoreError) -> Value {

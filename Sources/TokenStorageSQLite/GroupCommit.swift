@@ -45,7 +45,7 @@ final class GroupCommit: Sendable {
         _ record: RecordChange,
         _ body: @escaping @Sendable (Database) throws -> Void
     ) async throws(StoreError) {
-        try await self.connection.answer(.writing) { reply in
+        try await self.connection.reply(.writing) { reply in
             let change = Change(record: record, deadline: .now + Connection.lockLimit, reply: reply, body: body)
             let isFirst = self.waiting.withLock { waiting in
                 waiting.append(change)

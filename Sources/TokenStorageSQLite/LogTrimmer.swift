@@ -107,7 +107,7 @@ final class LogTrimmer: Sendable {
     /// - Returns: whether the log is empty now. Where somebody reads it, what it holds was copied as far as that allows.
     private func trim() async -> Bool {
         let (connection, lock, trimming) = (self.connection, self.lock, self.trimming)
-        let isTrimmed = try? await connection.answer(.writing) { (reply: Reply<Bool>) in
+        let isTrimmed = try? await connection.reply(.writing) { (reply: Reply<Bool>) in
             connection.takeTurn { database, patience in
                 let result = Result {
                     try lock.withLock(until: .now + Connection.lockLimit) {

@@ -170,8 +170,8 @@ internal import TokenStorage
             )
             admin.provider.answer(with: .config(try #require(VerdictReason("invalid_client"))))
 
-            await #expect(throws: PassError.self) {
-                try await admin.engine.pass(for: AccountID("alice"), refused: Generation(1))
+            await #expect(throws: CredentialError.self) {
+                try await admin.engine.credential(for: AccountID("alice"), refused: Generation(1))
             }
 
             let account = try await admin.caller.send(.GET, "/v1/accounts/alice").read(Account.self)
@@ -213,7 +213,7 @@ internal import TokenStorage
                     receivedAt: WallTime(millisecondsSince1970: Int64(Self.now())),
                     lifetime: .seconds(3_600)
                 ),
-                stamp: .start,
+                observedEpoch: .start,
                 binding: AccountRecord.Binding(
                     provider: ProviderID("acme"),
                     issuer: .tokenEndpoint("https://login.acme.example:443/token"),
@@ -295,7 +295,7 @@ internal import TokenStorage
                 grant: .random(),
                 generation: Generation(3),
                 tokens: nil,
-                stamp: .start,
+                observedEpoch: .start,
                 binding: AccountRecord.Binding(
                     provider: ProviderID("gone"),
                     issuer: .tokenEndpoint("https://gone.example:443/token"),

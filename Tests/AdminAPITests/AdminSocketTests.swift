@@ -44,7 +44,7 @@ internal import TokenModel
 
     @Test func `an answer names the gateway, but not to strangers`() async throws {
         try await Self.run { admin, _, caller in
-            let name = "a \(admin.kills.boot.rawValue.prefix(8))"
+            let name = "a \(admin.kills.incarnation.rawValue.prefix(8))"
             for answer in [
                 try await caller.send(.GET, "/v1/accounts", authorization: nil),
                 try await admin.caller.send(.GET, "/v1/accounts"),

@@ -51,7 +51,7 @@ internal import TokenStorage
     /// A replica of another host, which nobody hears of any more.
     private static func loseReplica(to admin: AdminFixture) async throws -> ReplicaVault.Entry {
         let record = ReplicaRecord(
-            boot: .random(),
+            incarnation: .random(),
             name: "lost",
             lease: .seconds(10),
             joinedAt: Timepiece.system.now.wall
@@ -114,7 +114,7 @@ internal import TokenStorage
             #expect(page.audit[8].scope?.all == true)
             #expect(page.audit[8].reason == "drill")
             // Whom it is about is said before it has an effect.
-            #expect(page.audit[12].detail == "replica lost, boot \(lost.record.boot.rawValue)")
+            #expect(page.audit[12].detail == "replica lost, boot \(lost.record.incarnation.rawValue)")
             #expect(page.audit[13].detail?.hasPrefix("it goes at ") == true)
             for (first, second) in zip(page.audit, page.audit.dropFirst()) { #expect(second.previous == first.hash) }
         }

@@ -184,7 +184,7 @@ internal import TokenStorage
     {
         try await AdminFixture.run { admin in
             let lost = ReplicaRecord(
-                boot: .random(),
+                incarnation: .random(),
                 name: "lost",
                 lease: .seconds(300),
                 joinedAt: Timepiece.system.now.wall

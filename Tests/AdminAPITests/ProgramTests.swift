@@ -14,7 +14,7 @@ internal import TokenStorage
 
     /// What a command says of the gateway that has done what it asked for.
     private static func answered(by admin: AdminFixture) -> String {
-        "answered by a \(admin.kills.boot.rawValue.prefix(8)) at \(admin.caller.base)\n"
+        "answered by a \(admin.kills.incarnation.rawValue.prefix(8)) at \(admin.caller.base)\n"
     }
 
     @Test func `an account is given tokens, refreshed, shown and emptied`() async throws {

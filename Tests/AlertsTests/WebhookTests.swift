@@ -132,7 +132,7 @@ import TokenModel
             #expect(webhook.counts.dropped == 97)
             #expect(self.log.lines.count { $0.contains("too many alerts") } == 1)
             await receiver.close()
-            webhook.follow(nil)
+            webhook.reload(nil)
         }
     }
 
@@ -180,7 +180,7 @@ import TokenModel
         let receiver = try await Receiver.open()
         try await withWebhook(to: nil, log: self.log) { webhook in
             webhook.post(.sample("before"))
-            webhook.follow(
+            webhook.reload(
                 WebhookTarget(url: "http://127.0.0.1:\(receiver.port)/", host: "127.0.0.1", secret: Secret("other"))
             )
             webhook.post(.sample("after"))

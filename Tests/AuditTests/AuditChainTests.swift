@@ -18,7 +18,7 @@ import TokenModel
             .revive,
             by: .admin(at: nil),
             in: "a",
-            boot: nil,
+            incarnation: nil,
             of: .all,
             reason: reason,
             at: WallTime(millisecondsSince1970: 0)

@@ -12,7 +12,7 @@ import TokenStorageSQLite
             .revive,
             by: .admin(at: "127.0.0.1:1"),
             in: "a",
-            boot: .random(),
+            incarnation: .random(),
             of: .all,
             reason: reason,
             at: WallTime(millisecondsSince1970: 0)

@@ -14,7 +14,7 @@ import TokenStorage
             .revive,
             by: .admin(at: "127.0.0.1:1"),
             in: "a",
-            boot: BootID(rawValue: "b"),
+            incarnation: IncarnationID(rawValue: "b"),
             of: .all,
             reason: "\(number)",
             at: WallTime(millisecondsSince1970: 0)

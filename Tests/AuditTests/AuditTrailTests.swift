@@ -13,7 +13,7 @@ import TokenStorage
         let clock = self.clock
         return AuditTrail(
             SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random()),
-            boot: BootID("b00t"),
+            incarnation: IncarnationID("b00t"),
             replica: "a",
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.logs.logger

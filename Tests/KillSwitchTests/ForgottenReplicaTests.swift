@@ -64,9 +64,9 @@ import TokenStorage
             await #expect(throws: KillSwitchError(.ownReplica, "")) { try await one.kills.forget("a") }
             await #expect(throws: KillSwitchError(.noSuchReplica, "")) { try await one.kills.forget("nobody") }
             await #expect(throws: KillSwitchError(.ambiguousReplica, "")) { try await one.kills.forget("b") }
-            let boot = replicas[2].kills.boot.rawValue
-            let meant = try await one.kills.listReplicas().first { $0.record.boot.rawValue == boot }?.id
-            let expulsion = try await one.kills.forget(String(boot.prefix(10)))
+            let incarnation = replicas[2].kills.incarnation.rawValue
+            let meant = try await one.kills.listReplicas().first { $0.record.incarnation.rawValue == incarnation }?.id
+            let expulsion = try await one.kills.forget(String(incarnation.prefix(10)))
             #expect(expulsion.id == meant)
         }
     }

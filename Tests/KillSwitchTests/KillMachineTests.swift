@@ -7,13 +7,13 @@ import TokenStorage
 /// A poll and a wait on a store that several hosts reach and that may lose its last writes, step by step.
 @Suite struct KillMachineTests {
     private typealias Action = KillMachine.PollAction
-    private let boot = BootID("own")
+    private let incarnation = IncarnationID("own")
     private let start = Moment(boot: BootInstant(nanoseconds: 0), wall: WallTime(millisecondsSince1970: 0))
     private let kill = KillEntry(.kill, .all, reason: "", at: WallTime(millisecondsSince1970: 0))
 
     private func machine(_ failover: StoreGuarantees.Failover = .losesSuffix) -> KillMachine {
         KillMachine(
-            boot: self.boot,
+            incarnation: self.incarnation,
             name: "a",
             lease: .seconds(10),
             StoreGuarantees(reach: .network, failover: failover)
@@ -109,7 +109,7 @@ import TokenStorage
         _ = machine.didWriteReplica(.stands(heartbeat.version))
         func other(_ id: String, _ entry: KillID?) -> ReplicaVault.Entry {
             let record = ReplicaRecord(
-                boot: BootID(id),
+                incarnation: IncarnationID(id),
                 name: id,
                 lease: .seconds(10),
                 acknowledged: Epoch(1),
@@ -151,7 +151,7 @@ import TokenStorage
         _ = machine.didWriteReplica(.stands(heartbeat.version))
         var order = PendingKill(entry: KillEntry(.kill, .all, reason: "", at: self.start.wall))
         order.cause = .unreachable
-        let isNew = machine.log.order(order)
+        let isNew = machine.log.pendingKill(order)
         #expect(isNew)
         var action = machine.beginPoll(self.start)
         var entries = [self.kill]
@@ -169,7 +169,7 @@ import TokenStorage
 
         #expect(second.record.acknowledged == contents.last)
         #expect(machine.didWriteReplica(.stands(second.version)) == .end(nil))
-        #expect(machine.log.orders.map(\.entry) == [order.entry])
+        #expect(machine.log.pendingKills.map(\.entry) == [order.entry])
     }
 
     @Test func `I4_an entry that was written anew since the listing has all listed again`() throws {
@@ -200,7 +200,7 @@ import TokenStorage
     @Test(arguments: [nil, KillID.random()])
     func `a replica's record reads back as it was`(_ entry: KillID?) throws {
         let record = ReplicaRecord(
-            boot: self.boot,
+            incarnation: self.incarnation,
             name: "a",
             lease: .seconds(10),
             acknowledged: Epoch(4),

@@ -44,14 +44,14 @@ import TokenStorage
             }
             #expect(try await one.kills.report(on: report.id).epoch == Epoch(1))
             #expect(one.kills.waitingScopes.isEmpty)
-            #expect(one.kills.epochs.ordered.isEmpty)
+            #expect(one.kills.epochs.pending.isEmpty)
             #expect(one.kills.killedScopes == [self.alice])
             // Until it is in the audit log.
             var kept = one.kills.keptKills.makeAsyncIterator()
             let told = try #require(await kept.next())
-            #expect(try await self.copy.orders().count == 1)
+            #expect(try await self.copy.pendingKills().count == 1)
             await one.kills.recorded(told)
-            #expect(try await self.copy.orders().isEmpty)
+            #expect(try await self.copy.pendingKills().isEmpty)
         }
     }
 
@@ -110,7 +110,7 @@ import TokenStorage
             // The audit log can't be written, and the process ends.
             #expect(await kept.next()?.isOwn == true)
         }
-        let left = try await self.copy.orders()
+        let left = try await self.copy.pendingKills()
         #expect(left.count == 1)
 
         let next = self.house.replica("b", lease: .seconds(36_000), copy: self.copy)
@@ -120,7 +120,7 @@ import TokenStorage
             #expect(told.reason == "drill" && told.epoch == Epoch(1) && !told.isOwn)
             await next.kills.recorded(told)
         }
-        let rest = try await self.copy.orders()
+        let rest = try await self.copy.pendingKills()
         #expect(rest.isEmpty)
     }
 
@@ -139,7 +139,7 @@ import TokenStorage
         await #expect(throws: StoreError(.unreadable, "")) { try await refused.kills.start() }
         #expect(refused.fence.epochs.isKilled(self.alice))
 
-        #expect(await self.copy.drop(order: "0"))
+        #expect(await self.copy.drop(pendingKill: "0"))
         let unheard = self.house.replica("c", lease: .seconds(36_000), copy: self.copy)
         try await self.house.run([unheard]) {
             try await eventually("the kill to stand, and not to be recorded") {
@@ -183,7 +183,7 @@ import TokenStorage
         var kept = one.kills.keptKills.makeAsyncIterator()
         let told = await kept.next()
         #expect(told == nil)
-        let left = try await self.copy.orders()
+        let left = try await self.copy.pendingKills()
         #expect(left.isEmpty)
         #expect(!self.house.log.text.contains("does not stand in the store"))
     }

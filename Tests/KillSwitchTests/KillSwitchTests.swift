@@ -70,7 +70,7 @@ import TokenStorage
         let one = self.house.replica("a")
         let vault = ReplicaVault(self.house.records)
         let newcomer = ReplicaRecord(
-            boot: .random(),
+            incarnation: .random(),
             name: "late",
             lease: .seconds(20),
             joinedAt: self.house.clock.wall
@@ -196,7 +196,7 @@ import TokenStorage
             try await eventually("the lease to lapse") { self.house.clock.now > leaseUntil.advanced(by: .seconds(5)) }
             #expect(one.fence.until == leaseUntil)
             #expect(!one.kills.holdsLease)
-            await #expect(throws: PassError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
+            await #expect(throws: CredentialError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
             self.house.store.recover()
             // The clock here may be faster than a poll.
             try await eventually("the lease to be renewed") { (try? await one.kills.renewIfLapsed()) != nil }
@@ -213,7 +213,7 @@ import TokenStorage
             self.house.store.fail(.stalled, [.read, .records])
             self.house.clock.advance(by: .seconds(72_000))
             try await eventually("the lease to lapse") { !one.kills.holdsLease }
-            await #expect(throws: PassError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
+            await #expect(throws: CredentialError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
         }
     }
 
@@ -247,8 +247,8 @@ import TokenStorage
     @Test func `given refreshes under way, their accounts count as in flight until their claims are over`() async throws
     {
         let one = self.house.replica("a")
-        let short = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(12))
-        let endless = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(86_400_000))
+        let short = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
+        let endless = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(86_400_000))
         try await self.house.put("alice", claim: short)
         try await self.house.put("bob", claim: endless)
         try await self.house.run([one]) {

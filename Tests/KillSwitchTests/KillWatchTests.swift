@@ -12,7 +12,7 @@ import TokenStorage
         ReplicaVault.Entry(
             id: self.id,
             record: ReplicaRecord(
-                boot: BootID("b"),
+                incarnation: IncarnationID("b"),
                 name: "a",
                 lease: .seconds(10),
                 acknowledged: Epoch(acknowledged),

@@ -233,7 +233,7 @@ import TokenStorage
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await one.kills.revive(self.alice, reason: "over")
-            try await self.house.put("alice", stamp: one.kills.epochs.last.rawValue)
+            try await self.house.put("alice", observedEpoch: one.kills.epochs.last.rawValue)
             one.kills.lookForKilledTokens()
             try await self.house.put("bob")
             let other = try await one.kills.kill(

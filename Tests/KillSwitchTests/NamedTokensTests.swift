@@ -10,7 +10,7 @@ import TokenStorage
     private let house = Household()
     private let alice = AccountID("alice")
 
-    private func record(_ tokens: String, grant: GrantID = .random(), stamp: UInt64 = 0) -> AccountRecord {
+    private func record(_ tokens: String, grant: GrantID = .random(), observedEpoch: UInt64 = 0) -> AccountRecord {
         AccountRecord(
             grant: grant,
             generation: Generation(1),
@@ -20,7 +20,7 @@ import TokenStorage
                 receivedAt: self.house.clock.wall,
                 lifetime: .seconds(3_600)
             ),
-            stamp: Epoch(stamp),
+            observedEpoch: Epoch(observedEpoch),
             binding: AccountRecord.Binding(
                 provider: ProviderID("acme"),
                 issuer: .tokenEndpoint("https://login.example/token"),
@@ -120,16 +120,16 @@ import TokenStorage
     }
 
     @Test(arguments: [KillEntry.Kind.removed, .kill, .replaced])
-    func `given tokens in a dead boot's journal and another grant in the store, they are revoked if killed`(
+    func `given tokens in a dead incarnation's journal and another grant in the store, they are revoked if killed`(
         kind: KillEntry.Kind
     ) async throws {
-        // Given a boot that ended with tokens in its journal, whose account has another grant since
+        // Given an incarnation that ended with tokens in its journal, whose account has another grant since
         let directory = try TemporaryDirectory()
         let ring = GivenKeyRing(KeyRing(current: .random()), name: "test")
         let opened = try await OpenedStore.open(self.house.store, keys: ring)
         let records = opened.records
-        func register() throws -> BootRegister {
-            try BootRegister(.random(), in: directory.path, opened, journal: .least) {
+        func register() throws -> IncarnationRegistry {
+            try IncarnationRegistry(.random(), in: directory.path, opened, journal: .least) {
                 record,
                 account throws(StoreError) in
                 try await KillSwitch.takeAway(orphanOf: account, record, in: records)
@@ -140,7 +140,7 @@ import TokenStorage
         await dead.close()
         let entry = KillEntry(kind, .account(self.alice), reason: "drill", streams: .abort, at: self.house.clock.wall)
         _ = try await KillLog(records).append(entry, behind: .start)
-        _ = try await opened.accounts.write(self.record("new", stamp: 1), for: self.alice, expecting: nil)
+        _ = try await opened.accounts.write(self.record("new", observedEpoch: 1), for: self.alice, expecting: nil)
 
         // When the next takes it over
         let inherited = try await register().inheritAll()

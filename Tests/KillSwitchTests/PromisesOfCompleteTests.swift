@@ -12,7 +12,12 @@ import TokenStorage
 
     /// A replica that says nothing by itself.
     private func putReplica(lease: Duration) async throws -> ReplicaVault.Entry {
-        let record = ReplicaRecord(boot: .random(), name: "silent", lease: lease, joinedAt: self.house.clock.wall)
+        let record = ReplicaRecord(
+            incarnation: .random(),
+            name: "silent",
+            lease: lease,
+            joinedAt: self.house.clock.wall
+        )
         return try await ReplicaVault(self.house.records).write(record, for: .random(), expecting: nil)
     }
 

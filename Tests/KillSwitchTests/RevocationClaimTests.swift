@@ -9,7 +9,7 @@ import TokenStorage
 @Suite struct RevocationClaimTests {
     private let house = Household()
     private let alice = AccountID("alice")
-    private let claim = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(12))
+    private let claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
 
     /// Where tokens wait to be revoked.
     private func waiting() async throws -> [RecordKey] {
@@ -93,7 +93,7 @@ import TokenStorage
     }
 
     @Test func `given a claim of a process that has ended for certain, it is broken at once`() async throws {
-        let endless = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(86_400_000))
+        let endless = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(86_400_000))
         let one = self.house.replica("a", witness: Gravedigger())
         try await self.whenClaimed(by: one, endless) { _, _ in
             try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "both to be revoked") {

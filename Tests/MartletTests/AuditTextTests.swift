@@ -13,7 +13,7 @@ internal import martlet
             .revive,
             by: .admin(at: "127.0.0.1:5"),
             in: "a",
-            boot: nil,
+            incarnation: nil,
             of: .account(AccountID("alice")),
             reason: outcome == nil ? "laptop\u{1B} replaced" : nil,
             outcome: outcome,
@@ -46,7 +46,7 @@ internal import martlet
             .reload,
             by: .admin("kim", at: "127.0.0.1:5"),
             in: "a",
-            boot: nil,
+            incarnation: nil,
             of: nil,
             reason: nil,
             at: WallTime(millisecondsSince1970: 0)

@@ -6,8 +6,8 @@ import TokenModel
     private let alice = AccountID("alice")
     private let acme = ProviderID("acme")
 
-    private func verdict(_ epochs: KillEpochs, stamp: UInt64) -> KillEpochs.Verdict {
-        epochs.verdict(on: Epoch(stamp), of: self.alice, at: self.acme)
+    private func verdict(_ epochs: KillEpochs, observedEpoch: UInt64) -> KillEpochs.Verdict {
+        epochs.verdict(on: Epoch(observedEpoch), of: self.alice, at: self.acme)
     }
 
     @Test func `I5_a stamp by an entry that was lost counts for nothing`() {
@@ -24,15 +24,15 @@ import TokenModel
     }
 
     @Test func `given no kill, all tokens live`() {
-        #expect(self.verdict(KillEpochs(), stamp: 0) == .live)
+        #expect(self.verdict(KillEpochs(), observedEpoch: 0) == .live)
     }
 
     @Test(arguments: [KillScope.all, .provider(ProviderID("acme")), .account(AccountID("alice"))])
     func `given a kill of any scope of an account, it is killed whatever its stamp`(_ scope: KillScope) {
         var epochs = KillEpochs()
         epochs.raise(scope, at: Epoch(3), holds: true)
-        #expect(self.verdict(epochs, stamp: 2) == .killed)
-        #expect(self.verdict(epochs, stamp: 3) == .killed)
+        #expect(self.verdict(epochs, observedEpoch: 2) == .killed)
+        #expect(self.verdict(epochs, observedEpoch: 3) == .killed)
         #expect(epochs.last == Epoch(3))
     }
 
@@ -40,34 +40,34 @@ import TokenModel
     func `given a kill of somebody else, tokens live`(_ scope: KillScope) {
         var epochs = KillEpochs()
         epochs.raise(scope, at: Epoch(3), holds: true)
-        #expect(self.verdict(epochs, stamp: 0) == .live)
+        #expect(self.verdict(epochs, observedEpoch: 0) == .live)
     }
 
     @Test func `given a kill of a provider that tokens were bound to before, it is about them too`() {
         let before = ProviderID("before")
         var epochs = KillEpochs()
         epochs.raise(.provider(before), at: Epoch(3), holds: true)
-        func verdict(stamp: UInt64, formerly: [ProviderID]) -> KillEpochs.Verdict {
-            epochs.verdict(on: Epoch(stamp), of: self.alice, at: self.acme, formerly: formerly)
+        func verdict(observedEpoch: UInt64, formerly: [ProviderID]) -> KillEpochs.Verdict {
+            epochs.verdict(on: Epoch(observedEpoch), of: self.alice, at: self.acme, formerly: formerly)
         }
-        #expect(verdict(stamp: 2, formerly: [before]) == .killed)
-        #expect(verdict(stamp: 2, formerly: []) == .live)
+        #expect(verdict(observedEpoch: 2, formerly: [before]) == .killed)
+        #expect(verdict(observedEpoch: 2, formerly: []) == .live)
         #expect(epochs.killer(of: Epoch(2), of: self.alice, at: self.acme, formerly: [before]) == Epoch(3))
         #expect(epochs.killer(of: Epoch(2), of: self.alice, at: self.acme) == nil)
         #expect(!epochs.mayEnd(with: Epoch(2), of: self.alice, at: self.acme, formerly: [before]))
         #expect(epochs.mayEnd(with: Epoch(2), of: self.alice, at: self.acme))
 
         epochs.lift(.provider(before), at: Epoch(4))
-        #expect(verdict(stamp: 2, formerly: [before]) == .dead)
-        #expect(verdict(stamp: 3, formerly: [before]) == .live)
+        #expect(verdict(observedEpoch: 2, formerly: [before]) == .dead)
+        #expect(verdict(observedEpoch: 3, formerly: [before]) == .live)
     }
 
     @Test func `given a kill that is lifted, what was killed stays dead and what came behind it lives`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(3), holds: true)
         epochs.lift(.account(self.alice), at: Epoch(4))
-        #expect(self.verdict(epochs, stamp: 2) == .dead)
-        #expect(self.verdict(epochs, stamp: 3) == .live)
+        #expect(self.verdict(epochs, observedEpoch: 2) == .dead)
+        #expect(self.verdict(epochs, observedEpoch: 3) == .live)
         #expect(epochs.last == Epoch(4))
     }
 
@@ -76,7 +76,7 @@ import TokenModel
         epochs.raise(.provider(self.acme), at: Epoch(1), holds: true)
         epochs.raise(.account(self.alice), at: Epoch(2), holds: true)
         epochs.lift(.account(self.alice), at: Epoch(3))
-        #expect(self.verdict(epochs, stamp: 3) == .killed)
+        #expect(self.verdict(epochs, observedEpoch: 3) == .killed)
         #expect(epochs.killed == [.provider(self.acme)])
     }
 
@@ -84,42 +84,44 @@ import TokenModel
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(1), holds: true)
         epochs.raise(.account(self.alice), at: Epoch(2), holds: false)
-        #expect(self.verdict(epochs, stamp: 2) == .killed)
+        #expect(self.verdict(epochs, observedEpoch: 2) == .killed)
     }
 
     @Test func `requests under way may end where each kill of their token lets them`() {
-        func mayEnd(_ epochs: KillEpochs, stamp: UInt64 = 0) -> Bool {
-            epochs.mayEnd(with: Epoch(stamp), of: self.alice, at: self.acme)
+        func mayEnd(_ epochs: KillEpochs, observedEpoch: UInt64 = 0) -> Bool {
+            epochs.mayEnd(with: Epoch(observedEpoch), of: self.alice, at: self.acme)
         }
         var epochs = KillEpochs()
         #expect(mayEnd(epochs))
         epochs.raise(.account(AccountID("bob")), at: Epoch(1), holds: true)
         epochs.raise(.account(self.alice), at: Epoch(2), holds: true, streams: .drain)
         #expect(mayEnd(epochs))
-        epochs.order([.provider(self.acme): .drain])
+        epochs.setPending([.provider(self.acme): .drain])
         #expect(mayEnd(epochs))
-        epochs.order([.provider(self.acme): .abort])
-        #expect(!mayEnd(epochs, stamp: 9))
-        epochs.order([:])
+        epochs.setPending([.provider(self.acme): .abort])
+        #expect(!mayEnd(epochs, observedEpoch: 9))
+        epochs.setPending([:])
         epochs.raise(.provider(self.acme), at: Epoch(3), holds: false)
-        #expect(!mayEnd(epochs, stamp: 2))
-        #expect(mayEnd(epochs, stamp: 3))
+        #expect(!mayEnd(epochs, observedEpoch: 2))
+        #expect(mayEnd(epochs, observedEpoch: 3))
         // What was to be cut is, though a later kill would have let it end.
         epochs.raise(.provider(self.acme), at: Epoch(4), holds: true, streams: .drain)
-        #expect(!mayEnd(epochs, stamp: 2))
-        #expect(mayEnd(epochs, stamp: 3))
+        #expect(!mayEnd(epochs, observedEpoch: 2))
+        #expect(mayEnd(epochs, observedEpoch: 3))
     }
 
     @Test func `given a removal, older tokens are dead and newer ones live`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(5), holds: false)
-        #expect(self.verdict(epochs, stamp: 4) == .dead)
-        #expect(self.verdict(epochs, stamp: 5) == .live)
+        #expect(self.verdict(epochs, observedEpoch: 4) == .dead)
+        #expect(self.verdict(epochs, observedEpoch: 5) == .live)
         #expect(!epochs.isKilled(.account(self.alice)))
     }
 
     @Test func `given a removal, what took the tokens is told from a kill`() {
-        func takings(_ epochs: KillEpochs) -> KillEpochs.Takings { epochs.takings(of: self.alice, at: [self.acme]) }
+        func takings(_ epochs: KillEpochs) -> KillEpochs.Invalidation {
+            epochs.invalidation(of: self.alice, at: [self.acme])
+        }
         var epochs = KillEpochs()
         epochs.raise(.account(AccountID("bob")), at: Epoch(1), holds: true)
         #expect(takings(epochs).kill == nil && takings(epochs).removal == nil)

@@ -8,7 +8,7 @@ import TokenRefresh
     @Test func `a token this process received is good for its lifetime and no longer`() {
         let tokens = TokenSet.sample(lifetime: .seconds(60))
 
-        let freshness = Freshness.judge(tokens, receipt: .here(at: self.now.boot), now: self.now)
+        let freshness = Freshness.evaluate(tokens, receipt: .here(at: self.now.boot), now: self.now)
 
         #expect(freshness.isUsable(at: self.now.boot.advanced(by: .seconds(60) - .nanoseconds(1))))
         #expect(!freshness.isUsable(at: self.now.boot.advanced(by: .seconds(60))))
@@ -19,7 +19,7 @@ import TokenRefresh
         let tokens = TokenSet.sample(lifetime: .seconds(60))
         let jumped = Moment(boot: self.now.boot, wall: self.now.wall.advanced(by: .seconds(-31_536_000)))
 
-        let freshness = Freshness.judge(tokens, receipt: .here(at: self.now.boot), now: jumped)
+        let freshness = Freshness.evaluate(tokens, receipt: .here(at: self.now.boot), now: jumped)
 
         #expect(freshness.usableUntil == self.now.boot.advanced(by: .seconds(60)))
     }
@@ -46,7 +46,7 @@ import TokenRefresh
     ) {
         let tokens = TokenSet.sample(receivedAt: self.now.wall.advanced(by: .zero - age), lifetime: lifetime)
 
-        let freshness = Freshness.judge(tokens, receipt: .stored, now: self.now)
+        let freshness = Freshness.evaluate(tokens, receipt: .stored, now: self.now)
 
         #expect(freshness.usableUntil == self.now.boot.advanced(by: left))
         #expect(freshness.isDoubtful == doubtful)
@@ -56,7 +56,7 @@ import TokenRefresh
         var tokens = TokenSet.sample()
         tokens.accessToken = nil
 
-        #expect(Freshness.judge(tokens, receipt: .stored, now: self.now).usableUntil == nil)
-        #expect(Freshness.judge(nil, receipt: .stored, now: self.now).usableUntil == nil)
+        #expect(Freshness.evaluate(tokens, receipt: .stored, now: self.now).usableUntil == nil)
+        #expect(Freshness.evaluate(nil, receipt: .stored, now: self.now).usableUntil == nil)
     }
 }

@@ -40,7 +40,7 @@ struct RolledBackRowTests {
                 receivedAt: WallTime(millisecondsSince1970: 0),
                 lifetime: .zero
             ),
-            stamp: .start,
+            observedEpoch: .start,
             binding: AccountRecord.Binding(
                 provider: ProviderID("acme"),
                 issuer: .tokenEndpoint("https://login.example:443/token"),

@@ -12,7 +12,7 @@ from faulting.verdicts import counted, once_each
 from harness.checks import Check, at_most, equals
 
 ACCOUNTS = 20
-# What a backoff after an ambiguous answer is drawn from, evenly from 0 (Setback): 0.5 s, doubled to 30 s.
+# What a backoff after an ambiguous answer is drawn from, evenly from 0 (RefreshFailure): 0.5 s, doubled to 30 s.
 FIRST, LONGEST = 0.5, 30
 # Token requests before the first backoff: one, and the one more at once.
 AT_ONCE = 2

@@ -48,14 +48,14 @@ struct BrowserRequest {
     /// A browser sends the cookies of all ports of a host, those with longer paths first: whoever has a page on another port
     /// can have any number of that name precede the session's own. Each opens nothing without the key; so all are tried,
     /// from the end, where the one with the shortest path is, and not too many.
-    var tickets: [SessionBook.Ticket] {
+    var tickets: [SessionStore.Ticket] {
         guard let key = self.fields["Martlet-Session"].map(Secret.init) else { return [] }
         let name = self.cookieName + "="
         let cookies = self.fields[values: .cookie].flatMap { field in
             field.split(separator: ";").map { $0.drop { $0 == " " } }
         }
         let ids = cookies.filter { $0.hasPrefix(name) }.map { Secret(String($0.dropFirst(name.count))) }
-        return ids.suffix(Self.mostCookies).reversed().map { SessionBook.Ticket(id: $0, key: key) }
+        return ids.suffix(Self.mostCookies).reversed().map { SessionStore.Ticket(id: $0, key: key) }
     }
 
     private static let mostCookies = 8
@@ -63,7 +63,7 @@ struct BrowserRequest {
     /// `Set-Cookie` (RFC 6265 §4.1) for a session; `nil` takes it away.
     ///
     /// Without `Max-Age`: it goes with the browser. `Secure` only over TLS: some browsers don't take it over `http://`.
-    func cookie(for ticket: SessionBook.Ticket?) -> String {
+    func cookie(for ticket: SessionStore.Ticket?) -> String {
         let id = ticket?.id.unredactedText ?? ""
         return
             "\(self.cookieName)=\(id); Path=/; HttpOnly; SameSite=Strict\(self.isEncrypted ? "; Secure" : "")\(ticket == nil ? "; Max-Age=0" : "")"

@@ -9,27 +9,27 @@ internal import TokenModel
 /// It can do what the API can and no more: all it shows and changes goes over `/v1`. Who presents an admin token there
 /// is let in by that, as ever; who has a session, if the request comes from the page itself.
 final class Dashboard: Sendable {
-    let door: AdminDoor
+    let door: AdminAuthenticator
     private let isEncrypted: Bool
     private let limits: AdminLimits
     private let timepiece: Timepiece
-    private let sessions: Mutex<SessionBook>
+    private let sessions: Mutex<SessionStore>
     private let logger: Logger
 
     /// - Parameter isEncrypted: browsers come over TLS.
-    init(_ door: AdminDoor, isEncrypted: Bool, limits: AdminLimits, timepiece: Timepiece, logger: Logger) {
+    init(_ door: AdminAuthenticator, isEncrypted: Bool, limits: AdminLimits, timepiece: Timepiece, logger: Logger) {
         self.door = door
         self.isEncrypted = isEncrypted
         self.limits = limits
         self.timepiece = timepiece
-        self.sessions = Mutex(SessionBook(limits.sessions))
+        self.sessions = Mutex(SessionStore(limits.sessions))
         self.logger = logger
     }
 
     /// Lets a request to the API in, by a token or by a session.
     ///
     /// - Returns: whose token or session that is.
-    /// - Throws: as ``AdminDoor/admit(_:)``; ``AdminError/Code/forbidden`` for a session's cookie from elsewhere.
+    /// - Throws: as ``AdminAuthenticator/admit(_:)``; ``AdminError/Code/forbidden`` for a session's cookie from elsewhere.
     func admit(_ request: HTTPRequest) async throws(AdminError) -> Administrator {
         guard request.headerFields[.authorization] == nil, request.headerFields[.cookie] != nil else {
             return try await self.door.admit(request.headerFields[.authorization])
@@ -53,23 +53,23 @@ final class Dashboard: Sendable {
 
     /// - Returns: `nil` where the path is none of the dashboard's.
     @concurrent
-    func answer(_ request: Request, _ body: inout RequestBodyReader) async throws -> AdminAnswer? {
+    func respond(_ request: Request, _ body: inout RequestBodyReader) async throws -> AdminResponse? {
         guard let path = DashboardPath(of: request.head) else { return nil }
         guard path.methods.contains(request.method) else {
             throw AdminError.methodNotAllowed(path.methods.map(\.rawValue).joined(separator: ", "))
         }
         let browser = try BrowserRequest(request.head, isEncrypted: self.isEncrypted)
         if let file = path.file {
-            return AdminAnswer(.ok, bytes: file.bytes, contentType: file.contentType, fields: DashboardFields.all)
+            return AdminResponse(.ok, bytes: file.bytes, contentType: file.contentType, fields: DashboardFields.all)
         }
         try browser.requireOwnPage()
         return request.method == .post ? try await self.signIn(browser, &body) : try await self.signOut(browser)
     }
 
     @concurrent
-    private func signIn(_ browser: BrowserRequest, _ body: inout RequestBodyReader) async throws -> AdminAnswer {
+    private func signIn(_ browser: BrowserRequest, _ body: inout RequestBodyReader) async throws -> AdminResponse {
         let form = try SignInForm(try await body.read(limit: SignInForm.longest, within: self.limits.bodyTime))
-        let ticket = SessionBook.Ticket.random()
+        let ticket = SessionStore.Ticket.random()
         while true {
             // Before the token is looked at: where tokens are replaced meanwhile, it is looked at again.
             let era = self.sessions.withLock { $0.era }
@@ -80,20 +80,20 @@ final class Dashboard: Sendable {
                 "somebody has signed in to the dashboard",
                 metadata: [LogField.administrator: "\(administrator.name)"]
             )
-            return self.answer(SessionAnswer(ticket, administrator), cookie: browser.cookie(for: ticket))
+            return self.respond(SessionResponse(ticket, administrator), cookie: browser.cookie(for: ticket))
         }
     }
 
-    private func signOut(_ browser: BrowserRequest) async throws(AdminError) -> AdminAnswer {
+    private func signOut(_ browser: BrowserRequest) async throws(AdminError) -> AdminResponse {
         guard let session = self.session(of: browser) else { try await self.door.refuse() }
         self.sessions.withLock { $0.end(session.ticket) }
-        return self.answer(SessionEndAnswer(), cookie: browser.cookie(for: nil))
+        return self.respond(SessionEndResponse(), cookie: browser.cookie(for: nil))
     }
 
     /// The session that the request is sent for, and whose it is; `nil` where that has ended, or never was.
     private func session(
         of browser: BrowserRequest
-    ) -> (ticket: SessionBook.Ticket, administrator: Administrator)? {
+    ) -> (ticket: SessionStore.Ticket, administrator: Administrator)? {
         let (tickets, now) = (browser.tickets, self.timepiece.now.boot)
         return self.sessions.withLock { book in
             for ticket in tickets {
@@ -105,9 +105,9 @@ final class Dashboard: Sendable {
         }
     }
 
-    private func answer(_ content: some Encodable, cookie: String) -> AdminAnswer {
+    private func respond(_ content: some Encodable, cookie: String) -> AdminResponse {
         var fields = DashboardFields.all
         fields[.setCookie] = cookie
-        return AdminAnswer(.ok, content, fields: fields)
+        return AdminResponse(.ok, content, fields: fields)
     }
 }

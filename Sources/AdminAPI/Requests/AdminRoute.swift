@@ -21,7 +21,7 @@ enum AdminRoute: Equatable, Sendable {
     case killedTokens(KillID)
     case replicas
     case audit(AuditQuery)
-    /// By its name, its boot or the beginning of that.
+    /// By its name, its incarnation or the beginning of that.
     case replica(String)
 
     /// - Parameter path: as it was sent, without the query.

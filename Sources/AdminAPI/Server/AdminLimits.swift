@@ -46,8 +46,8 @@ package struct AdminLimits: Sendable {
     }
 
     /// Of them, those without a token may have three quarters if they come from one network, so that others have the rest.
-    var places: ConnectionBook<ObjectIdentifier>.Places {
-        ConnectionBook.Places(all: self.connections, perNetwork: max(self.connections * 3 / 4, 1))
+    var places: ConnectionRegistry<ObjectIdentifier>.Places {
+        ConnectionRegistry.Places(all: self.connections, perNetwork: max(self.connections * 3 / 4, 1))
     }
 
     /// How many requests with a wrong token wait in all; one more is answered at once, or it would take somebody's place

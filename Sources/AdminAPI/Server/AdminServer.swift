@@ -16,12 +16,12 @@ package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that was chosen where 0 was asked for.
     package let address: AdminAddress
 
-    let desk: AdminDesk
+    let controller: AdminController
     private let listener: OperatorListener
 
-    private init(address: AdminAddress, desk: AdminDesk, listener: OperatorListener) {
+    private init(address: AdminAddress, controller: AdminController, listener: OperatorListener) {
         self.address = address
-        self.desk = desk
+        self.controller = controller
         self.listener = listener
     }
 
@@ -50,8 +50,8 @@ package final class AdminServer: Service, Sendable {
         timepiece: Timepiece = .system,
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
-        let door = AdminDoor(tokens, limits: limits, clock: clock, logger: logger)
-        let desk = AdminDesk(
+        let door = AdminAuthenticator(tokens, limits: limits, clock: clock, logger: logger)
+        let controller = AdminController(
             engine: engine,
             kills: kills,
             audit: audit,
@@ -62,7 +62,7 @@ package final class AdminServer: Service, Sendable {
             timepiece: timepiece,
             logger: logger
         )
-        return try await Self.listen(on: address, desk, as: .admin, claim, encrypt, limits: limits)
+        return try await Self.listen(on: address, controller, as: .admin, claim, encrypt, limits: limits)
     }
 
     /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
@@ -77,7 +77,7 @@ package final class AdminServer: Service, Sendable {
         limits: AdminLimits = AdminLimits(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
-        let desk = AdminDesk(
+        let controller = AdminController(
             engine: engine,
             kills: kills,
             audit: nil,
@@ -86,12 +86,12 @@ package final class AdminServer: Service, Sendable {
             limits: limits,
             logger: logger
         )
-        return try await Self.listen(on: address, desk, as: .metrics, claim, nil, limits: limits)
+        return try await Self.listen(on: address, controller, as: .metrics, claim, nil, limits: limits)
     }
 
     private static func listen(
         on address: AdminAddress,
-        _ desk: AdminDesk,
+        _ controller: AdminController,
         as role: AdminServerError.Role,
         _ claim: PortClaim,
         _ encrypt: (@Sendable (any Channel) throws -> Void)?,
@@ -99,10 +99,10 @@ package final class AdminServer: Service, Sendable {
     ) async throws(AdminServerError) -> AdminServer {
         do {
             let place = OperatorListener.Place.network(address, claim, encrypt: encrypt)
-            let listener = try await OperatorListener.open(place, to: desk, limits: limits)
+            let listener = try await OperatorListener.open(place, to: controller, limits: limits)
             return AdminServer(
                 address: AdminAddress(host: address.host, port: listener.port ?? address.port),
-                desk: desk,
+                controller: controller,
                 listener: listener
             )
         } catch {
@@ -113,7 +113,7 @@ package final class AdminServer: Service, Sendable {
     /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation; then lets the
     /// requests under way end within ``AdminLimits/stopGrace``. Call it once.
     package func run() async throws {
-        try await self.listener.run(beside: { await self.desk.recordKeptKills() }, stop: { self.stop() })
+        try await self.listener.run(beside: { await self.controller.recordKeptKills() }, stop: { self.stop() })
     }
 
     /// Takes no new connections and closes those without a request. Comes back at once; ``run()`` ends when all is done.
@@ -125,8 +125,8 @@ package final class AdminServer: Service, Sendable {
     /// - Returns: whether they are others.
     @discardableResult
     package func replaceTokens(_ tokens: AdminTokens) -> Bool {
-        guard self.desk.door?.replaceTokens(tokens) == true else { return false }
-        self.desk.dashboard?.endSessions()
+        guard self.controller.door?.replaceTokens(tokens) == true else { return false }
+        self.controller.dashboard?.endSessions()
         return true
     }
 }

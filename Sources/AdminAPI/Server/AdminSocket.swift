@@ -28,7 +28,7 @@ package final class AdminSocket: Service, Sendable {
         let (socket, descriptor) = try LinkedSocket.bind(beside: link)
         let listener: OperatorListener
         do {
-            listener = try await OperatorListener.open(.socket(descriptor), to: server.desk, limits: limits)
+            listener = try await OperatorListener.open(.socket(descriptor), to: server.controller, limits: limits)
         } catch {
             socket.remove()
             throw error

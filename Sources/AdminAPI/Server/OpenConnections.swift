@@ -17,7 +17,7 @@ final class OpenConnections: Sendable {
         var phase = Phase.serving
         var connections: [ObjectIdentifier: any Channel] = [:]
         /// `nil` where whoever can connect may have as many as they like.
-        var book: ConnectionBook<ObjectIdentifier>?
+        var book: ConnectionRegistry<ObjectIdentifier>?
         /// When it was said last that places are short.
         var saidAt = BootInstant.distantPast
     }
@@ -26,8 +26,8 @@ final class OpenConnections: Sendable {
     private let logger: Logger
 
     /// - Parameter places: `nil` for any number.
-    init(_ places: ConnectionBook<ObjectIdentifier>.Places?, logger: Logger) {
-        self.state = Mutex(State(book: places.map { ConnectionBook($0) }))
+    init(_ places: ConnectionRegistry<ObjectIdentifier>.Places?, logger: Logger) {
+        self.state = Mutex(State(book: places.map { ConnectionRegistry($0) }))
         self.logger = logger
     }
 
@@ -52,7 +52,7 @@ final class OpenConnections: Sendable {
     }
 
     /// The head of a request has come. Who shows a right token keeps the place from this moment on.
-    func asked(_ connection: any Channel, showing: ConnectionBook<ObjectIdentifier>.Showing) {
+    func asked(_ connection: any Channel, showing: ConnectionRegistry<ObjectIdentifier>.Showing) {
         self.state.withLock { $0.book?.ask(ObjectIdentifier(connection), showing: showing) }
     }
 
@@ -63,7 +63,7 @@ final class OpenConnections: Sendable {
 
     /// Its request is answered.
     func answered(_ connection: any Channel) {
-        self.state.withLock { $0.book?.answer(ObjectIdentifier(connection)) }
+        self.state.withLock { $0.book?.respond(ObjectIdentifier(connection)) }
     }
 
     func closed(_ connection: any Channel) {

@@ -38,13 +38,15 @@ final class OperatorListener: Sendable {
     /// Opens the listening socket. Connections wait there for ``run(beside:)``.
     ///
     /// - Throws: what the system says where it can't be opened.
-    static func open(_ place: Place, to desk: AdminDesk, limits: AdminLimits) async throws -> OperatorListener {
+    static func open(_ place: Place, to controller: AdminController, limits: AdminLimits) async throws
+        -> OperatorListener
+    {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             switch place {
             case .network(let address, let claim, let encrypt):
-                let connections = OpenConnections(limits.places, logger: desk.logger)
-                let http = Self.http(to: desk, over: connections, limits: limits)
+                let connections = OpenConnections(limits.places, logger: controller.logger)
+                let http = Self.http(to: controller, over: connections, limits: limits)
                 let listener = try await ConnectionListener.bind(
                     host: address.host,
                     port: address.port,
@@ -63,8 +65,8 @@ final class OperatorListener: Sendable {
                 return OperatorListener(listener, loops, connections, grace: limits.stopGrace)
             case .socket(let descriptor):
                 // Nobody but the gateway's user and root can connect, so nobody is in anybody's way.
-                let connections = OpenConnections(nil, logger: desk.logger)
-                let http = Self.http(to: desk, over: connections, limits: limits)
+                let connections = OpenConnections(nil, logger: controller.logger)
+                let http = Self.http(to: controller, over: connections, limits: limits)
                 let listener = try await ConnectionListener.take(
                     socket: descriptor,
                     backlog: 256,
@@ -163,19 +165,19 @@ final class OperatorListener: Sendable {
     }
 
     private static func http(
-        to desk: AdminDesk,
+        to controller: AdminController,
         over connections: OpenConnections,
         limits: AdminLimits
     ) -> HTTP1Channel {
         HTTP1Channel(
             responder: { request, writer, connection in
-                try await desk.respond(to: request, with: writer, on: connection) {
+                try await controller.respond(to: request, with: writer, on: connection) {
                     connections.recognized(connection)
                 }
                 connections.answered(connection)
             },
             configuration: HTTP1Channel.Configuration(
-                additionalChannelHandlers: [HeadHandler(connections, at: desk.door)],
+                additionalChannelHandlers: [HeadHandler(connections, at: controller.door)],
                 idleTimeout: TimeAmount(limits.idleTime),
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                     maxHeaderFieldSize: 16 << 10,

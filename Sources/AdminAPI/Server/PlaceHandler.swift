@@ -99,10 +99,10 @@ final class HeadHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let connections: OpenConnections
     /// Judges what a head shows; `nil` where nobody asks for tokens.
-    private let door: AdminDoor?
+    private let door: AdminAuthenticator?
     private var isFirst = true
 
-    init(_ connections: OpenConnections, at door: AdminDoor?) {
+    init(_ connections: OpenConnections, at door: AdminAuthenticator?) {
         self.connections = connections
         self.door = door
     }

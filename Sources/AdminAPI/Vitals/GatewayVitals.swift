@@ -50,13 +50,13 @@ extension GatewayVitals {
         /// Only shown.
         package var name: String
         /// New with each start.
-        package var boot: BootID
+        package var incarnation: IncarnationID
         /// By the wall clock.
         package var startedAt: WallTime
 
-        package init(name: String, boot: BootID, startedAt: WallTime) {
+        package init(name: String, incarnation: IncarnationID, startedAt: WallTime) {
             self.name = name
-            self.boot = boot
+            self.incarnation = incarnation
             self.startedAt = startedAt
         }
     }

@@ -10,7 +10,7 @@ package struct AuditEntry: Equatable, Sendable {
     /// Of the process that writes it.
     package let replica: String
     /// `nil` for a command.
-    package let boot: BootID?
+    package let incarnation: IncarnationID?
     package let scope: KillScope?
     /// The operator's words.
     package let reason: String?
@@ -25,7 +25,7 @@ package struct AuditEntry: Equatable, Sendable {
         id: AuditID = .random(),
         by actor: AuditActor,
         in replica: String,
-        boot: BootID?,
+        incarnation: IncarnationID?,
         of scope: KillScope?,
         reason: String?,
         outcome: AuditOutcome? = nil,
@@ -37,7 +37,7 @@ package struct AuditEntry: Equatable, Sendable {
         self.action = action
         self.actor = actor
         self.replica = replica
-        self.boot = boot
+        self.incarnation = incarnation
         self.scope = scope
         self.reason = reason
         self.outcome = outcome

@@ -54,7 +54,7 @@ package struct AuditRecord: Equatable, Sendable, Codable {
         self.name = entry.actor.name
         self.from = entry.actor.from.map { Self.bounded($0, 128) }
         self.replica = Self.bounded(entry.replica, 256)
-        self.boot = entry.boot?.rawValue
+        self.boot = entry.incarnation?.rawValue
         self.scope = entry.scope.map(Scope.init)
         self.reason = entry.reason.map { Self.bounded($0, Self.longestText) }
         self.of = entry.outcome?.begin

@@ -8,7 +8,7 @@ package import TokenStorage
 /// Each record is also told to the program's log, with its hash: so a copy of the chain's ends is wherever that goes.
 package final class AuditTrail: Sendable {
     package let log: AuditLog
-    private let boot: BootID?
+    private let incarnation: IncarnationID?
     private let replica: String
     private let timepiece: Timepiece
     private let logger: Logger
@@ -23,13 +23,13 @@ package final class AuditTrail: Sendable {
     ///   - replica: the process's name among those that share the store.
     package init(
         _ records: SealedRecords,
-        boot: BootID?,
+        incarnation: IncarnationID?,
         replica: String,
         timepiece: Timepiece = .system,
         logger: Logger
     ) {
         self.log = AuditLog(records)
-        self.boot = boot
+        self.incarnation = incarnation
         self.replica = replica
         self.timepiece = timepiece
         self.logger = logger
@@ -166,7 +166,7 @@ package final class AuditTrail: Sendable {
             id: id,
             by: actor,
             in: self.replica,
-            boot: self.boot,
+            incarnation: self.incarnation,
             of: scope,
             reason: reason,
             outcome: outcome,

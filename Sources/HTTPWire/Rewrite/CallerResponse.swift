@@ -81,7 +81,7 @@ extension ByteBuffer {
 }
 
 extension HeadWriter {
-    /// Copies the lines that pass, each with its targets mapped where there are any to map.
+    /// Copies the lines that credential, each with its targets mapped where there are any to map.
     fileprivate mutating func writeMapped(
         _ fields: [Field],
         of source: Span<UInt8>,
@@ -100,7 +100,7 @@ extension HeadWriter {
         }
     }
 
-    /// Copies the lines that pass as they stand, neighbours in one run.
+    /// Copies the lines that credential as they stand, neighbours in one run.
     mutating func writePassing(_ fields: [Field], of source: Span<UInt8>, where passes: (Field) -> Bool) {
         var runStart = 0
         var runEnd = 0

@@ -54,7 +54,7 @@ package final class UpstreamRequest: Sendable {
 
     /// The head that goes upstream, complete but for what the caller of this adds: the injected line and the empty line.
     ///
-    /// Lines that pass are copied as they stand, in runs.
+    /// Lines that credential are copied as they stand, in runs.
     /// - Parameters:
     ///   - prefix: how many bytes of the request's path the upstream's path replaces; 0 keeps the path, and the
     ///     upstream's stands in front of it (`strip: false`).

@@ -6,9 +6,9 @@ package struct KeptKill: Equatable, Sendable {
     package let scope: KillScope
     package let reason: String
     package let epoch: Epoch
-    package let orderedAt: WallTime
+    package let requestedAt: WallTime
     /// This process was asked for it; else one that shares `state_dir`, or an earlier start.
     package let isOwn: Bool
     /// Who ordered it, and from where, as far as it is this process's own.
-    package let orderer: String?
+    package let requester: String?
 }

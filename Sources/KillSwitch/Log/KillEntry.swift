@@ -102,7 +102,7 @@ extension KillEpochs {
         case .kill: self.raise(entry.scope, at: epoch, holds: true, streams: entry.streams)
         case .removed: self.raise(entry.scope, at: epoch, holds: false)
         case .revive: self.lift(entry.scope, at: epoch)
-        case .replaced: self.pass(epoch)
+        case .replaced: self.skip(epoch)
         }
     }
 }

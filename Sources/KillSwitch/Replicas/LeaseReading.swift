@@ -23,7 +23,7 @@ extension KillSwitch {
     package func renew() async throws(StoreError) { try await self.poll() }
 
     /// Comes back at once while the lease holds; else tries to renew it, for up to a second.
-    package func renewIfLapsed() async throws(PassError) {
+    package func renewIfLapsed() async throws(CredentialError) {
         guard !self.holdsLease else { return }
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
         while self.timepiece.now.boot < deadline {
@@ -34,7 +34,7 @@ extension KillSwitch {
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
             }
         }
-        throw PassError(
+        throw CredentialError(
             .storeLost,
             "the kill log could not be read for longer than the lease, so no token is used",
             retryAfter: .seconds(1)

@@ -3,7 +3,7 @@ package import TokenStorage
 
 /// A running replica, as the others see it: a kill waits for each.
 package struct ReplicaRecord: Equatable, Sendable {
-    package let boot: BootID
+    package let incarnation: IncarnationID
     /// Only shown.
     package let name: String
     /// How long it goes on putting tokens into requests after it last read the kill log.
@@ -17,7 +17,7 @@ package struct ReplicaRecord: Equatable, Sendable {
     package let joinedAt: WallTime
 
     package init(
-        boot: BootID,
+        incarnation: IncarnationID,
         name: String,
         lease: Duration,
         acknowledged: Epoch = .start,
@@ -25,7 +25,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         isExpelled: Bool = false,
         joinedAt: WallTime
     ) {
-        self.boot = boot
+        self.incarnation = incarnation
         self.name = name
         self.lease = lease
         self.acknowledged = acknowledged
@@ -48,7 +48,7 @@ extension ReplicaRecord: SealableRecord {
     /// The record as bytes to seal.
     package func encoded() -> Secret {
         let writer = FieldWriter(format: self.lastEntry == nil ? 1 : 2)
-        writer.write(self.boot.rawValue)
+        writer.write(self.incarnation.rawValue)
         writer.write(self.name)
         writer.write(self.lease)
         writer.write(self.acknowledged.rawValue)
@@ -63,7 +63,7 @@ extension ReplicaRecord: SealableRecord {
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
         var reader = try FieldReader(bytes, formats: Self.formats)
-        self.boot = BootID(rawValue: try reader.read())
+        self.incarnation = IncarnationID(rawValue: try reader.read())
         self.name = try reader.read()
         self.lease = try reader.read()
         self.acknowledged = Epoch(rawValue: try reader.read())

@@ -88,7 +88,7 @@ package struct ReplicaVault: Sendable {
         for _ in 0..<Self.mostTries {
             guard let stored = try await self.vault.records.store.read(.replica(id.rawValue)) else { return nil }
             var record = ReplicaRecord(
-                boot: BootID(rawValue: ""),
+                incarnation: IncarnationID(rawValue: ""),
                 name: id.unreadableName,
                 lease: longestLease,
                 joinedAt: now

@@ -80,11 +80,13 @@ extension RevocationRecord: SealableRecord {
     /// The record as bytes to seal.
     package func encoded() -> Secret {
         // A replica that is not yet replaced does not read an issuer, and must not: it would ask another of the same origin.
-        let writer = FieldWriter(format: (self.binding.issuer.mark == nil ? 1 : 3) + (self.claim == nil ? 0 : 1))
+        let writer = FieldWriter(
+            format: (self.binding.issuer.tokenVersion == nil ? 1 : 3) + (self.claim == nil ? 0 : 1)
+        )
         writer.write(self.epoch.rawValue)
         writer.write(self.account.rawValue)
         writer.write(self.binding.provider.rawValue)
-        writer.write(self.binding.issuer.mark ?? self.binding.issuer.origin)
+        writer.write(self.binding.issuer.tokenVersion ?? self.binding.issuer.origin)
         writer.write(self.binding.clientID)
         writer.write(self.kind.rawValue)
         writer.write(self.token) { writer.write($0) }
@@ -93,7 +95,7 @@ extension RevocationRecord: SealableRecord {
         writer.write(self.outcome.rawValue)
         writer.write(Int64(self.tries))
         if let claim {
-            writer.write(claim.boot.rawValue)
+            writer.write(claim.incarnation.rawValue)
             writer.write(claim.id.rawValue)
             writer.write(claim.standsFor)
         }
@@ -128,7 +130,7 @@ extension RevocationRecord: SealableRecord {
         self.tries = Int(try reader.read(Int64.self))
         if reader.format.isMultiple(of: 2) {
             self.claim = AccountRecord.Claim(
-                boot: BootID(rawValue: try reader.read()),
+                incarnation: IncarnationID(rawValue: try reader.read()),
                 id: ClaimID(rawValue: try reader.read()),
                 standsFor: try reader.read()
             )

@@ -10,7 +10,7 @@ extension Revoker {
         in version: Version,
         at place: WatchedClaims.Place
     ) async -> Bool {
-        if claim.boot != self.boot, await self.witness.isDead(claim.boot) { return true }
+        if claim.incarnation != self.incarnation, await self.witness.isDead(claim.incarnation) { return true }
         return self.claims.saw(claim, in: version, at: place, now: self.timepiece.now.boot)
     }
 

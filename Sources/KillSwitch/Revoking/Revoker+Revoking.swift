@@ -7,24 +7,24 @@ internal import TokenStorage
 /// What was taken away is taken to its providers.
 extension Revoker {
     /// What took a token away, as the log calls such a token.
-    enum Taking: String { case killed, removed }
+    enum Cause: String { case killed, removed }
 
     /// Has the providers revoke all that wait for it and are due.
     ///
     /// - Parameter taking: what the entry of the kill log was that took a token away.
     /// - Returns: when to do so again; `nil` where nothing waits.
-    func revokeDue(_ taking: @escaping @Sendable (Epoch) -> Taking) async throws(StoreError) -> BootInstant? {
+    func revokeDue(_ cause: @escaping @Sendable (Epoch) -> Cause) async throws(StoreError) -> BootInstant? {
         var keys = try await self.revocations.open().makeIterator()
         // A provider that hangs must not hold up the others, nor the end of the process for long.
         return await withTaskGroup(of: BootInstant?.self) { tasks in
             for _ in 0..<Self.mostAtOnce {
                 guard let key = keys.next() else { break }
-                tasks.addTask { await self.revokeIfOpen(key, taking) }
+                tasks.addTask { await self.revokeIfOpen(key, cause) }
             }
             var next: BootInstant?
             for await due in tasks {
                 if let due { next = min(next ?? due, due) }
-                if !Task.isCancelled, let key = keys.next() { tasks.addTask { await self.revokeIfOpen(key, taking) } }
+                if !Task.isCancelled, let key = keys.next() { tasks.addTask { await self.revokeIfOpen(key, cause) } }
             }
             return next
         }
@@ -40,9 +40,9 @@ extension Revoker {
     static let fewestTries = 10
 
     /// One that does not open, or can't be written just now, must not keep the rest from being revoked.
-    private func revokeIfOpen(_ key: RecordKey, _ taking: @Sendable (Epoch) -> Taking) async -> BootInstant? {
+    private func revokeIfOpen(_ key: RecordKey, _ cause: @Sendable (Epoch) -> Cause) async -> BootInstant? {
         do throws(StoreError) {
-            return try await self.revoke(key, taking)
+            return try await self.revoke(key, cause)
         } catch {
             self.logger.warning(
                 "a killed or removed token could not be revoked now",
@@ -53,7 +53,7 @@ extension Revoker {
     }
 
     /// - Returns: when the provider is to be asked again; `nil` when it never is.
-    private func revoke(_ key: RecordKey, _ taking: @Sendable (Epoch) -> Taking) async throws(StoreError)
+    private func revoke(_ key: RecordKey, _ cause: @Sendable (Epoch) -> Cause) async throws(StoreError)
         -> BootInstant?
     {
         guard let stored = try await self.revocations.read(key) else {
@@ -62,7 +62,7 @@ extension Revoker {
         }
         var record = stored.record
         // One of this process's own is left from a write that the store did not take.
-        if let claim = record.claim, claim.boot != self.boot {
+        if let claim = record.claim, claim.incarnation != self.incarnation {
             // What is not over is looked at until it is.
             guard await self.mayBreak(claim, in: stored.version, at: .revocation(key)) else { return nil }
         }
@@ -73,7 +73,7 @@ extension Revoker {
             try await self.settle(record, at: key, expecting: stored.version)
             self.logger.warning(
                 """
-                a \(taking(record.epoch).rawValue) token is given up, as its provider could not be asked for a day: end the \
+                a \(cause(record.epoch).rawValue) token is given up, as its provider could not be asked for a day: end the \
                 grant at the provider itself
                 """,
                 metadata: [
@@ -88,7 +88,11 @@ extension Revoker {
         // Whoever writes this asks the provider; the others wait for what comes of it.
         let endpoint = self.endpoint(record.binding)
         record.tries += 1
-        record.claim = AccountRecord.Claim(boot: self.boot, id: .random(), standsFor: Self.claimTime(at: endpoint))
+        record.claim = AccountRecord.Claim(
+            incarnation: self.incarnation,
+            id: .random(),
+            standsFor: Self.claimTime(at: endpoint)
+        )
         guard let version = try await self.revocations.write(record, at: key, expecting: stored.version) else {
             return due
         }
@@ -100,7 +104,7 @@ extension Revoker {
             }
         record.claim = nil
         record.outcome = RevocationRecord.Outcome(verdict)
-        self.tell(verdict, of: record, taking(record.epoch), at: key, wasAsked: endpoint != nil)
+        self.tell(verdict, of: record, cause(record.epoch), at: key, wasAsked: endpoint != nil)
         guard record.outcome.isOpen else {
             try await self.settle(record, at: key, expecting: version)
             return nil
@@ -113,7 +117,7 @@ extension Revoker {
     private func tell(
         _ verdict: RevocationVerdict,
         of record: RevocationRecord,
-        _ taking: Taking,
+        _ cause: Cause,
         at key: RecordKey,
         wasAsked: Bool
     ) {
@@ -127,20 +131,20 @@ extension Revoker {
                 facts["provider.name"] = "\(record.binding.provider)"
                 self.logger.warning(
                     """
-                    a provider refuses the client, and a \(taking.rawValue) token is not revoked: put client_id and what \
+                    a provider refuses the client, and a \(cause.rawValue) token is not revoked: put client_id and what \
                     proves it right within a day, or end the grant at the provider itself
                     """,
                     metadata: facts
                 )
             }
-            self.logger.info("a \(taking.rawValue) token was taken to its provider", metadata: facts)
+            self.logger.info("a \(cause.rawValue) token was taken to its provider", metadata: facts)
         } else {
             facts["provider.name"] = "\(record.binding.provider)"
             // It goes on for a day; once is enough for whoever can put the provider back.
             self.logger.log(
                 level: self.schedule.isNewOrphan(key) ? .warning : .debug,
                 """
-                nobody was asked to revoke a \(taking.rawValue) token: its provider, or the client it was made for, is not \
+                nobody was asked to revoke a \(cause.rawValue) token: its provider, or the client it was made for, is not \
                 configured any more; put it back within a day, or end the grant at the provider itself
                 """,
                 metadata: facts

@@ -15,9 +15,9 @@ package struct Revoker: Sendable {
 
     let revocations: RevocationVault
     let accounts: AccountVault
-    let boot: BootID
-    /// Knows which other boots have ended for certain.
-    let witness: any BootWitness
+    let incarnation: IncarnationID
+    /// Knows which other incarnations have ended for certain.
+    let witness: any IncarnationWitness
     let timepiece: Timepiece
     let logger: Logger
     let endpoint: Endpoints
@@ -26,15 +26,15 @@ package struct Revoker: Sendable {
 
     init(
         _ records: SealedRecords,
-        boot: BootID,
-        witness: any BootWitness,
+        incarnation: IncarnationID,
+        witness: any IncarnationWitness,
         timepiece: Timepiece,
         logger: Logger,
         endpoint: @escaping Endpoints
     ) {
         self.revocations = RevocationVault(records)
         self.accounts = AccountVault(records)
-        self.boot = boot
+        self.incarnation = incarnation
         self.witness = witness
         self.timepiece = timepiece
         self.logger = logger
@@ -78,7 +78,7 @@ package struct Revoker: Sendable {
             try await self.revocations.takeAway(record, of: account, epochs, at: self.timepiece.now.wall)
             record.rememberKilled()
             record.tokens = nil
-            record.trouble = nil
+            record.failureRecord = nil
         }
         if record != entry.record {
             _ = try await self.accounts.write(record, for: account, expecting: entry.version)

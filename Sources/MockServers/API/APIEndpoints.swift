@@ -14,16 +14,16 @@ struct APIEndpoints {
             self.service.state.withLock { $0.count(APIOutcome.fault) }
         } process: {
             let outcome = self.service.state.withLock { state in
-                let outcome = state.judge(tokens: tokens, at: .now)
+                let outcome = state.evaluate(tokens: tokens, at: .now)
                 state.count(outcome)
                 return outcome
             }
             guard case .ok(let account) = outcome else { return try Self.unauthorized() }
-            return try await self.answer(to: exchange, account: account)
+            return try await self.respond(to: exchange, account: account)
         }
     }
 
-    private func answer(to exchange: Exchange, account: String) async throws -> Answer {
+    private func respond(to exchange: Exchange, account: String) async throws -> MockResponse {
         let head = exchange.head
         let segments = head.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(2)
         let parameter = segments.count == 2 ? segments.last.flatMap { Int($0) } : nil
@@ -33,7 +33,7 @@ struct APIEndpoints {
         case ("status", .some(200...599)):
             return try .json(["status": parameter], status: parameter ?? 200)
         case ("bytes", .some(0...)):
-            return Answer(
+            return MockResponse(
                 status: 200,
                 fields: [HeaderField("Content-Type", "application/octet-stream")],
                 body: .pattern(count: parameter ?? 0)
@@ -49,14 +49,14 @@ struct APIEndpoints {
     }
 
     /// Its length is not known beforehand, so that there is nothing true to say to `HEAD`.
-    private static func stream(_ head: ReceivedHead, count: Int) throws -> Answer {
+    private static func stream(_ head: ReceivedHead, count: Int) throws -> MockResponse {
         guard head.method != "HEAD" else { return try .methodNotAllowed(allow: "GET, POST") }
         do {
             let every = try FormBody(head.query)["every"] ?? "100ms"
             guard let interval = DurationText.parse(every) else {
                 throw GrantRefusal(.invalidRequest, #"every is not a duration like "100ms" or "3s""#)
             }
-            return Answer(
+            return MockResponse(
                 status: 200,
                 fields: [HeaderField("Content-Type", "text/event-stream"), HeaderField("Cache-Control", "no-cache")],
                 body: .events(count: count, every: interval)
@@ -66,7 +66,7 @@ struct APIEndpoints {
         }
     }
 
-    private static func unauthorized() throws -> Answer {
+    private static func unauthorized() throws -> MockResponse {
         try .json(
             ["error": "invalid_token"],
             status: 401,

@@ -5,7 +5,7 @@ internal import Synchronization
 struct ControlEndpoints {
     let service: MockService
 
-    func answer(to exchange: Exchange) async throws -> Answer {
+    func respond(to exchange: Exchange) async throws -> MockResponse {
         switch (exchange.head.path, exchange.head.method) {
         case ("/_control/grants", "POST"):
             return try await self.grant(exchange)
@@ -28,7 +28,7 @@ struct ControlEndpoints {
         }
     }
 
-    private func grant(_ exchange: Exchange) async throws -> Answer {
+    private func grant(_ exchange: Exchange) async throws -> MockResponse {
         do {
             let wanted = try await self.decode(GrantRequest.self, exchange)
             guard !wanted.account.isEmpty else {
@@ -45,13 +45,13 @@ struct ControlEndpoints {
                     mint: self.service.mint
                 )
             }
-            return try .json(GrantAnswer(tokens))
+            return try .json(GrantResponse(tokens))
         } catch let refusal as GrantRefusal {
             return try .refusal(refusal)
         }
     }
 
-    private func replaceFaults(_ exchange: Exchange) async throws -> Answer {
+    private func replaceFaults(_ exchange: Exchange) async throws -> MockResponse {
         do {
             let rules = try await self.decode([FaultRule].self, exchange)
             self.service.state.withLock { $0.replaceFaults(with: rules) }
@@ -73,7 +73,7 @@ struct ControlEndpoints {
         let scope: String?
     }
 
-    private struct GrantAnswer: Encodable {
+    private struct GrantResponse: Encodable {
         let account: String
         let refresh_token: String?
         let access_token: String

@@ -22,7 +22,7 @@ extension FaultRule: Decodable {
             delay: try Self.duration(values, "delay"),
             delayAnswer: try Self.duration(values, "delay_answer"),
             drop: try values.decodeIfPresent(FaultDrop.self, forKey: "drop"),
-            answer: try Self.answer(values)
+            response: try Self.response(values)
         )
     }
 
@@ -38,7 +38,7 @@ extension FaultRule: Decodable {
         return duration
     }
 
-    private static func answer(_ values: KeyedDecodingContainer<JSONKey>) throws -> Answer? {
+    private static func response(_ values: KeyedDecodingContainer<JSONKey>) throws -> MockResponse? {
         let status = try values.decodeIfPresent(Int.self, forKey: "status")
         let body = try values.decodeIfPresent(String.self, forKey: "body")
         let fields = try Self.fields(values)
@@ -46,14 +46,14 @@ extension FaultRule: Decodable {
         guard (200...599).contains(status ?? 200) else {
             throw Self.fault("must be from 200 to 599", at: values.codingPath + ["status" as JSONKey])
         }
-        var answer = Answer(status: status ?? 200, fields: fields ?? [])
+        var response = MockResponse(status: status ?? 200, fields: fields ?? [])
         if let body {
-            answer.body = .whole(ByteBuffer(string: body))
-            if !answer.has("Content-Type") {
-                answer.fields.append(HeaderField("Content-Type", "application/json"))
+            response.body = .whole(ByteBuffer(string: body))
+            if !response.has("Content-Type") {
+                response.fields.append(HeaderField("Content-Type", "application/json"))
             }
         }
-        return answer
+        return response
     }
 
     /// Headers are an object, or a list of pairs where a name must come twice.

@@ -8,7 +8,7 @@ extension FaultRule {
     static func reply(
         under rule: FaultRule?,
         struck: () -> Void,
-        process: () async throws -> Answer
+        process: () async throws -> MockResponse
     ) async throws -> Reply {
         guard let rule else { return .whole(try await process()) }
         try await Task.sleep(for: rule.delay)
@@ -16,18 +16,18 @@ extension FaultRule {
             struck()
             return .nothing
         }
-        let answer: Answer
-        if let canned = rule.answer {
+        let response: MockResponse
+        if let canned = rule.response {
             struck()
-            answer = canned
+            response = canned
         } else {
-            answer = try await process()
+            response = try await process()
         }
         try await Task.sleep(for: rule.delayAnswer)
         return switch rule.drop {
         case .afterCommit: .nothing
-        case .midBody: .half(answer)
-        case .before, nil: .whole(answer)
+        case .midBody: .half(response)
+        case .before, nil: .whole(response)
         }
     }
 }

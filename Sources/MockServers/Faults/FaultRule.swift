@@ -17,7 +17,7 @@ package struct FaultRule: Sendable {
     package let drop: FaultDrop?
 
     /// The answer given instead of processing, where the rule has a status, headers or a body.
-    package let answer: Answer?
+    package let response: MockResponse?
 
     package init(
         on point: FaultPoint,
@@ -26,7 +26,7 @@ package struct FaultRule: Sendable {
         delay: Duration = .zero,
         delayAnswer: Duration = .zero,
         drop: FaultDrop? = nil,
-        answer: Answer? = nil
+        response: MockResponse? = nil
     ) {
         self.point = point
         self.path = path
@@ -34,7 +34,7 @@ package struct FaultRule: Sendable {
         self.delay = delay
         self.delayAnswer = delayAnswer
         self.drop = drop
-        self.answer = answer
+        self.response = response
     }
 
     /// Whether it has anything to say about a request to `path` at `point`.

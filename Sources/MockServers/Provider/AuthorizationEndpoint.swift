@@ -9,7 +9,7 @@ struct AuthorizationEndpoint {
 
     /// Redirects with a code, or with an error; says so on a page of its own when there is nowhere to redirect to
     /// (RFC 6749 section 4.1.2.1).
-    func answer(to head: ReceivedHead) throws -> Answer {
+    func respond(to head: ReceivedHead) throws -> MockResponse {
         do {
             let query = try FormBody(head.query)
             guard try query.require("client_id") == ClientRegistration.id else {
@@ -25,7 +25,7 @@ struct AuthorizationEndpoint {
         }
     }
 
-    private func redirect(to redirectURI: String, _ query: FormBody, issuer: String) -> Answer {
+    private func redirect(to redirectURI: String, _ query: FormBody, issuer: String) -> MockResponse {
         var parameters: [(String, String)] = []
         do throws(GrantRefusal) {
             guard try query.require("response_type") == "code" else {
@@ -55,7 +55,7 @@ struct AuthorizationEndpoint {
         parameters.append(("iss", issuer))
         let encoded = parameters.map { "\($0.0)=\(PercentCoding.encode($0.1))" }.joined(separator: "&")
         let separator = redirectURI.contains("?") ? "&" : "?"
-        return Answer(
+        return MockResponse(
             status: 302,
             fields: [
                 HeaderField("Location", "\(redirectURI)\(separator)\(encoded)"),

@@ -6,12 +6,12 @@ struct DeviceEndpoints {
     let service: MockService
 
     /// Puts a pair of codes out (RFC 8628 section 3.2) for the account that `account` names, else `mock-user`.
-    func start(_ exchange: Exchange) async throws -> Answer {
+    func start(_ exchange: Exchange) async throws -> MockResponse {
         let form = try await ClientForm.read(exchange)
         do throws(GrantRefusal) {
             let form = try form.get()
             try form.authenticate()
-            let request = DeviceCodeBook.Request(
+            let request = DeviceCodes.Request(
                 account: form.fields["account"] ?? AuthorizationEndpoint.defaultAccount,
                 scope: form.fields["scope"]
             )
@@ -21,7 +21,7 @@ struct DeviceEndpoints {
                 $0.deviceCodes.start(request, deviceCode: deviceCode, userCode: userCode, at: .now)
             }
             return try Self.json(
-                StartAnswer(
+                StartResponse(
                     device_code: deviceCode,
                     user_code: userCode,
                     page: "\(self.service.issuer(exchange.head))/oauth/device"
@@ -33,19 +33,19 @@ struct DeviceEndpoints {
     }
 
     /// Approves the code in the query.
-    func approve(_ head: ReceivedHead) throws -> Answer {
+    func approve(_ head: ReceivedHead) throws -> MockResponse {
         let userCode = (try? FormBody(head.query))?["user_code"]
         let isApproved = self.service.state.withLock { state in
             userCode.map { state.deviceCodes.approve(userCode: $0, at: .now) } ?? false
         }
-        return Answer(
+        return MockResponse(
             status: isApproved ? 200 : 400,
             fields: [HeaderField("Content-Type", "text/plain; charset=utf-8")],
             body: .whole(ByteBuffer(string: isApproved ? "The device is approved.\n" : "There is no such user_code.\n"))
         )
     }
 
-    private static func json(_ value: StartAnswer) throws(GrantRefusal) -> Answer {
+    private static func json(_ value: StartResponse) throws(GrantRefusal) -> MockResponse {
         do {
             return try .json(value)
         } catch {
@@ -60,13 +60,13 @@ struct DeviceEndpoints {
         return "\(String(letters.prefix(4)))-\(String(letters.suffix(4)))"
     }
 
-    private struct StartAnswer: Encodable {
+    private struct StartResponse: Encodable {
         let device_code: String
         let user_code: String
         let verification_uri: String
         let verification_uri_complete: String
-        let expires_in = DeviceCodeBook.lifetime.components.seconds
-        let interval = DeviceCodeBook.interval.components.seconds
+        let expires_in = DeviceCodes.lifetime.components.seconds
+        let interval = DeviceCodes.interval.components.seconds
 
         init(device_code: String, user_code: String, page: String) {
             self.device_code = device_code

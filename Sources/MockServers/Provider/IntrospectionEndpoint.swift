@@ -5,21 +5,21 @@ internal import TokenModel
 struct IntrospectionEndpoint {
     let service: MockService
 
-    func answer(to exchange: Exchange) async throws -> Answer {
+    func respond(to exchange: Exchange) async throws -> MockResponse {
         let form = try await ClientForm.read(exchange)
         do throws(GrantRefusal) {
             let form = try form.get()
             try form.authenticate()
             let token = try form.fields.require("token")
             let description = self.service.state.withLock { $0.ledger.describe(token, at: .now) }
-            return try Self.answer(description, issuer: self.service.issuer(exchange.head))
+            return try Self.respond(description, issuer: self.service.issuer(exchange.head))
         } catch {
             return try .refusal(error)
         }
     }
 
     /// Of a dead token it says nothing but that it is dead (RFC 7662 section 2.2).
-    private static func answer(_ description: TokenDescription?, issuer: String) throws(GrantRefusal) -> Answer {
+    private static func respond(_ description: TokenDescription?, issuer: String) throws(GrantRefusal) -> MockResponse {
         do {
             guard let description else { return try .json(["active": false]) }
             return try .json(

@@ -2,7 +2,7 @@
 struct ProviderEndpoints {
     let service: MockService
 
-    func answer(to exchange: Exchange) async throws -> Answer {
+    func respond(to exchange: Exchange) async throws -> MockResponse {
         let head = exchange.head
         switch (head.path, head.method) {
         case ("/.well-known/oauth-authorization-server", "GET"), ("/.well-known/openid-configuration", "GET"):
@@ -10,13 +10,13 @@ struct ProviderEndpoints {
         case ("/oauth/jwks", "GET"):
             return try .json(["keys": [self.service.key.publicKey]])
         case ("/oauth/authorize", "GET"):
-            return try AuthorizationEndpoint(service: self.service).answer(to: head)
+            return try AuthorizationEndpoint(service: self.service).respond(to: head)
         case ("/oauth/device", "GET"):
             return try DeviceEndpoints(service: self.service).approve(head)
         case ("/oauth/device_authorization", "POST"):
             return try await DeviceEndpoints(service: self.service).start(exchange)
         case ("/oauth/introspect", "POST"):
-            return try await IntrospectionEndpoint(service: self.service).answer(to: exchange)
+            return try await IntrospectionEndpoint(service: self.service).respond(to: exchange)
         case ("/oauth/device_authorization", _), ("/oauth/introspect", _):
             return try .methodNotAllowed(allow: "POST")
         case ("/.well-known/oauth-authorization-server", _), ("/.well-known/openid-configuration", _),

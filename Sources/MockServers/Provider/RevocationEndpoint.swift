@@ -15,7 +15,7 @@ struct RevocationEndpoint {
     }
 
     /// A token that nobody knows is as good as revoked (RFC 7009 section 2.2): 200 too.
-    private func process(_ form: Result<ClientForm, GrantRefusal>) throws -> Answer {
+    private func process(_ form: Result<ClientForm, GrantRefusal>) throws -> MockResponse {
         let outcome = self.service.state.withLock { state in
             let outcome = Result { () throws(GrantRefusal) in
                 let form = try form.get()
@@ -26,7 +26,7 @@ struct RevocationEndpoint {
             return outcome
         }
         return switch outcome {
-        case .success: Answer(status: 200, fields: [HeaderField("Cache-Control", "no-store")])
+        case .success: MockResponse(status: 200, fields: [HeaderField("Cache-Control", "no-store")])
         case .failure(let refusal): try .refusal(refusal)
         }
     }

@@ -25,7 +25,7 @@ struct TokenEndpoint {
         }
     }
 
-    private func process(_ form: Result<ClientForm, GrantRefusal>, issuer: String) throws -> Answer {
+    private func process(_ form: Result<ClientForm, GrantRefusal>, issuer: String) throws -> MockResponse {
         let outcome = self.service.state.withLock { state in
             let outcome = Result { () throws(GrantRefusal) in
                 let form = try form.get()
@@ -39,7 +39,7 @@ struct TokenEndpoint {
             return outcome
         }
         return switch outcome {
-        case .success(let tokens): try .json(TokenAnswer(tokens))
+        case .success(let tokens): try .json(TokenResponse(tokens))
         case .failure(let refusal): try .refusal(refusal)
         }
     }

@@ -19,12 +19,12 @@ package struct ProviderMetadata: Hashable, Sendable {
     ///
     /// - Parameter allowCleartext: Takes `http` endpoints on any host.
     package init(
-        _ answer: ProviderAnswer,
+        _ answer: ProviderResponse,
         of issuer: ProviderIssuer,
         allowCleartext: Bool = false
     ) throws(MetadataError) {
         guard answer.status == 200 else { throw .notFound }
-        guard answer.bodyEnd != .tooLarge, answer.body.count <= ProviderAnswer.bodyLimit,
+        guard answer.bodyEnd != .tooLarge, answer.body.count <= ProviderResponse.bodyLimit,
             answer.contentEncoding.map({ $0.lowercased() == "identity" }) ?? true,
             let fields = answer.body.withUnredacted({ body in try? JSONReader.read(body, members: Self.members) })
         else { throw .unreadable }
@@ -41,7 +41,7 @@ package struct ProviderMetadata: Hashable, Sendable {
     }
 
     /// Whom a document is about by its own word, where that can be shown: a URL and nothing else.
-    package static func issuer(in answer: ProviderAnswer) -> String? {
+    package static func issuer(in answer: ProviderResponse) -> String? {
         let fields = answer.body.withUnredacted { body in try? JSONReader.read(body, members: Self.members) }
         guard let issuer = Self.text(fields?["issuer"]), issuer.utf8.count <= 256 else { return nil }
         return (try? ProviderURL(issuer, allowCleartext: true))?.withoutQuery
@@ -49,7 +49,7 @@ package struct ProviderMetadata: Hashable, Sendable {
 
     private static let members: Set<String> = ["issuer", "token_endpoint", "revocation_endpoint"]
 
-    private static func text(_ value: AnswerValue?) -> String? {
+    private static func text(_ value: ResponseValue?) -> String? {
         guard let text = value?.asText, !text.isEmpty else { return nil }
         return text
     }

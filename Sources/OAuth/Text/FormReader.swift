@@ -6,11 +6,11 @@ enum FormReader {
     static func read(
         _ bytes: Span<UInt8>,
         members wanted: Set<String>
-    ) throws(AnswerFault) -> [String: AnswerValue] {
+    ) throws(ResponseFault) -> [String: ResponseValue] {
         var end = bytes.count
         while end > 0, bytes[end - 1] == 0x0A || bytes[end - 1] == 0x0D { end -= 1 }
 
-        var fields: [String: AnswerValue] = [:]
+        var fields: [String: ResponseValue] = [:]
         var start = 0
         while start < end {
             var stop = start
@@ -26,20 +26,20 @@ enum FormReader {
         _ start: Int,
         _ stop: Int,
         members wanted: Set<String>,
-        into fields: inout [String: AnswerValue]
-    ) throws(AnswerFault) {
+        into fields: inout [String: ResponseValue]
+    ) throws(ResponseFault) {
         var equals = start
         while equals < stop, bytes[equals] != UInt8(ascii: "=") { equals += 1 }
 
         let name = String(decoding: try Self.decode(bytes, start, equals), as: UTF8.self)
         let value = try Self.decode(bytes, min(equals + 1, stop), stop)
         guard wanted.contains(name) else { return }
-        guard fields.updateValue(.string(Secret(value)), forKey: name) == nil || !AnswerFault.isDecisive(name) else {
+        guard fields.updateValue(.string(Secret(value)), forKey: name) == nil || !ResponseFault.isDecisive(name) else {
             throw .repeatedMember
         }
     }
 
-    private static func decode(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) throws(AnswerFault) -> [UInt8] {
+    private static func decode(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) throws(ResponseFault) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(stop - start)
         var index = start

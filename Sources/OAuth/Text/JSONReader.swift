@@ -8,14 +8,14 @@ enum JSONReader {
     static func read(
         _ bytes: Span<UInt8>,
         members wanted: Set<String>
-    ) throws(AnswerFault) -> [String: AnswerValue] {
+    ) throws(ResponseFault) -> [String: ResponseValue] {
         guard (try? UTF8Span(validating: bytes)) != nil else { throw .malformed }
-        var members: [String: AnswerValue] = [:]
+        var members: [String: ResponseValue] = [:]
         let isPlain: Bool
         do throws(JSONScanFault) {
             isPlain = try Self.readObject(bytes, members: wanted, into: &members)
         } catch {
-            throw AnswerFault(error)
+            throw ResponseFault(error)
         }
         guard isPlain else { throw .repeatedMember }
         return members
@@ -25,7 +25,7 @@ enum JSONReader {
     private static func readObject(
         _ bytes: Span<UInt8>,
         members wanted: Set<String>,
-        into members: inout [String: AnswerValue]
+        into members: inout [String: ResponseValue]
     ) throws(JSONScanFault) -> Bool {
         var scanner = JSONScanner(at: Self.startsWithByteOrderMark(bytes) ? 3 : 0)
         scanner.skipSpace(bytes)
@@ -48,7 +48,7 @@ enum JSONReader {
         _ bytes: Span<UInt8>,
         _ scanner: inout JSONScanner,
         members wanted: Set<String>,
-        into members: inout [String: AnswerValue]
+        into members: inout [String: ResponseValue]
     ) throws(JSONScanFault) -> Bool {
         let name = String(decoding: try scanner.string(bytes), as: UTF8.self)
         scanner.skipSpace(bytes)
@@ -60,13 +60,13 @@ enum JSONReader {
             return true
         }
         let value = try Self.readValue(bytes, &scanner)
-        return members.updateValue(value, forKey: name) == nil || !AnswerFault.isDecisive(name)
+        return members.updateValue(value, forKey: name) == nil || !ResponseFault.isDecisive(name)
     }
 
     private static func readValue(
         _ bytes: Span<UInt8>,
         _ scanner: inout JSONScanner
-    ) throws(JSONScanFault) -> AnswerValue {
+    ) throws(JSONScanFault) -> ResponseValue {
         switch scanner.peek(bytes) {
         case UInt8(ascii: "\""):
             return .string(Secret(try scanner.string(bytes)))

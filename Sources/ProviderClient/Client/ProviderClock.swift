@@ -34,7 +34,7 @@ final class ProviderClock: Sendable {
     /// Learns from an answer that was complete at `now`. Says once when the clocks part by more than a minute, and again
     /// after they had agreed.
     func learn(from outcome: ExchangeOutcome, now: WallTime) {
-        guard case .answered(let answer) = outcome, let date = answer.date else { return }
+        guard case .responded(let answer) = outcome, let date = answer.date else { return }
         let difference = now.duration(to: date)
         let size = difference < .zero ? .zero - difference : difference
         // A field of whole seconds: more than sixty of them, as it stands there.

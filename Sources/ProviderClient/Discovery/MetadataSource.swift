@@ -140,7 +140,7 @@ final class MetadataSource: Sendable {
             case .notSent(let reason), .broken(let reason):
                 // The other address is at the same host.
                 return .unreachable(reason, at: address)
-            case .answered(let answer):
+            case .responded(let answer):
                 do throws(MetadataError) {
                     let metadata = try ProviderMetadata(answer, of: issuer, allowCleartext: self.allowCleartext)
                     return .found(metadata, at: address, after: unusable)

@@ -80,19 +80,19 @@ final class ProviderConnector: Sendable {
         let deadline = NIODeadline.now() + .nanoseconds(limit.clampedNanoseconds)
         let ending = await self.run(.POST, endpoint.text, headers, body, deadline: deadline)
         return switch (handover.conclude(), ending) {
-        case (.handedOver, .answered(let answer)): .answered(answer)
+        case (.handedOver, .responded(let answer)): .responded(answer)
         case (.handedOver, .failed(let error)): .broken(TransportFault.reason(error, stood: true))
         case (.withheld, _): .notSent(.sendingTooLate)
         case (.abandoned, .failed(let error)): .notSent(TransportFault.reason(error, stood: false))
         // An answer to a request that had not been made.
-        case (.abandoned, .answered): .notSent(.answerNotHTTP)
+        case (.abandoned, .responded): .notSent(.answerNotHTTP)
         }
     }
 
     /// Fetches a public document.
     func get(_ address: String, deadline: NIODeadline) async -> ExchangeOutcome {
         switch await self.run(.GET, address, Self.headers, nil, deadline: deadline) {
-        case .answered(let answer): .answered(answer)
+        case .responded(let answer): .responded(answer)
         case .failed(let error): .broken(TransportFault.reason(error, stood: false))
         }
     }
@@ -107,7 +107,7 @@ final class ProviderConnector: Sendable {
 extension ProviderConnector {
     /// How a request ended: with at least the head of an answer, or without.
     private enum Ending {
-        case answered(ProviderAnswer)
+        case responded(ProviderResponse)
         case failed(any Error)
     }
 
@@ -127,10 +127,10 @@ extension ProviderConnector {
         _ body: HTTPClient.Body?,
         deadline: NIODeadline
     ) async -> Ending {
-        var collector: AnswerCollector?
+        var collector: ResponseCollector?
         do {
             let request = try HTTPClient.Request(url: address, method: method, headers: headers, body: body)
-            let delegate = AnswerCollector(isEncrypted: request.useTLS)
+            let delegate = ResponseCollector(isEncrypted: request.useTLS)
             collector = delegate
             let loop = self.client.eventLoopGroup.any()
             let task = self.client.execute(
@@ -145,9 +145,9 @@ extension ProviderConnector {
             }
             defer { end.cancel() }
             try await task.futureResult.get()
-            return delegate.answer().map(Ending.answered) ?? .failed(HTTPClientError.remoteConnectionClosed)
+            return delegate.response().map(Ending.responded) ?? .failed(HTTPClientError.remoteConnectionClosed)
         } catch {
-            return collector?.answer().map(Ending.answered) ?? .failed(error)
+            return collector?.response().map(Ending.responded) ?? .failed(error)
         }
     }
 }

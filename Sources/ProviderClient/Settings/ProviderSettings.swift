@@ -31,7 +31,7 @@ package struct ProviderSettings: Sendable {
     /// For a whole token request; held to between ``timeout`` and ``longestAnswerTimeout``.
     package var answerTimeout: Duration
     /// What its answers are measured by.
-    package var rules: AnswerRules
+    package var rules: ResponseRules
     /// A PEM file of the only roots to trust; `nil`: the system's.
     package var trustRoots: String?
     /// What the client shows a provider that asks who it is; `nil`: nothing.
@@ -46,7 +46,7 @@ package struct ProviderSettings: Sendable {
         tokenParameters: TokenParameters = .none,
         timeout: Duration = .seconds(8),
         answerTimeout: Duration? = nil,
-        rules: AnswerRules = AnswerRules(),
+        rules: ResponseRules = ResponseRules(),
         trustRoots: String? = nil,
         identity: TLSIdentity? = nil,
         allowCleartext: Bool = false

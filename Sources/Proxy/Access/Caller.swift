@@ -16,13 +16,13 @@ package final class Caller: Sendable {
     /// All of them, in lower case: what a field may put in the request's own method's place.
     private let overriding: [[UInt8]]
     /// As configured, for telling why something was refused.
-    private let plan: CallerPlan?
+    private let plan: CallerConfiguration?
     /// Whose it is: only that table knows whether it may still be let in.
-    let edition: CallerTable.Edition
+    let configGeneration: CallerTable.ConfigGeneration
 
     /// Anyone at all: there are no callers to tell apart.
-    init(of edition: CallerTable.Edition) {
-        self.edition = edition
+    init(of configGeneration: CallerTable.ConfigGeneration) {
+        self.configGeneration = configGeneration
         self.name = nil
         self.routes = nil
         self.methods = nil
@@ -31,8 +31,8 @@ package final class Caller: Sendable {
         self.plan = nil
     }
 
-    init(_ plan: CallerPlan, for table: RouteTable, of edition: CallerTable.Edition) {
-        self.edition = edition
+    init(_ plan: CallerConfiguration, for table: RouteTable, of configGeneration: CallerTable.ConfigGeneration) {
+        self.configGeneration = configGeneration
         self.name = plan.name
         // Of a route whose account is chosen there is one for each account.
         let routes = plan.routes.map { Set($0) }
@@ -64,7 +64,7 @@ package final class Caller: Sendable {
     }
 
     /// For the operator: what of a request is not allowed, after ``may(use:for:)`` has said no to it.
-    func refusal(of route: RoutePlan) -> String {
+    func refusal(of route: RouteConfiguration) -> String {
         if self.plan?.routes?.contains(route.name) == false { return "the caller may not use the route" }
         if self.plan?.accounts?.contains(route.account) == false { return "the caller may not use the route's account" }
         return "the caller may not use the method"

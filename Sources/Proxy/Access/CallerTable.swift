@@ -9,20 +9,20 @@ package final class CallerTable: Sendable {
     private let callers: Callers?
     private let anyone: Caller
     private let webPages: WebPageRule
-    private let edition: Edition
+    private let configGeneration: ConfigGeneration
 
     /// Tells one table's callers from those of the table that it has taken the place of, by which object it is.
-    final class Edition: Sendable {}
+    final class ConfigGeneration: Sendable {}
 
     /// - Parameters:
     ///   - plans: `nil` for a gateway that anyone may use who can connect, but for web pages.
     ///   - table: the routes that callers are let use.
     ///   - hosts: names and addresses of the listeners, as they stand in a `Host` field.
-    package init(_ plans: [CallerPlan]?, routes table: RouteTable, hosts: [String] = []) {
-        let edition = Edition()
-        self.edition = edition
-        self.anyone = Caller(of: edition)
-        self.callers = plans.map { plans in Callers(plans.map { ($0, Caller($0, for: table, of: edition)) }) }
+    package init(_ plans: [CallerConfiguration]?, routes table: RouteTable, hosts: [String] = []) {
+        let configGeneration = ConfigGeneration()
+        self.configGeneration = configGeneration
+        self.anyone = Caller(of: configGeneration)
+        self.callers = plans.map { plans in Callers(plans.map { ($0, Caller($0, for: table, of: configGeneration)) }) }
         self.webPages = WebPageRule(hosts: table.plans.compactMap(\.plan.host) + hosts)
     }
 
@@ -41,7 +41,7 @@ package final class CallerTable: Sendable {
             return self.anyone
         }
         if callers.knowsCertificates, unverified.certificate != nil {
-            guard let caller = unverified.caller(of: self.edition, by: callers) else {
+            guard let caller = unverified.caller(of: self.configGeneration, by: callers) else {
                 throw GatewayError(.callerUnknown, "a connection with a certificate that no caller has")
             }
             // A browser shows a certificate by itself, whichever page has it ask. Of another name than the listener's own
@@ -51,10 +51,10 @@ package final class CallerTable: Sendable {
         }
         let bytes = request.bytes.readableBytesUInt8Span
         guard let key = PresentedKey(request.fields, in: bytes) else {
-            if let caller = unverified.caller(of: self.edition, by: callers) { return caller }
+            if let caller = unverified.caller(of: self.configGeneration, by: callers) { return caller }
             throw GatewayError(.callerUnknown, "a request without a key")
         }
-        if let caller = unverified.caller(of: self.edition, presenting: key, in: bytes) { return caller }
+        if let caller = unverified.caller(of: self.configGeneration, presenting: key, in: bytes) { return caller }
         guard let digest = key.digest(in: bytes), let caller = callers[digest] else {
             throw GatewayError(.callerUnknown, "a request with a key that no caller has")
         }
@@ -80,7 +80,7 @@ final class Callers: Sendable {
     let knowsCertificates: Bool
 
     /// - Parameter callers: in the configuration's order. Where two are meant by one certificate or process, the first is it.
-    init(_ callers: [(plan: CallerPlan, caller: Caller)]) {
+    init(_ callers: [(plan: CallerConfiguration, caller: Caller)]) {
         self.byKey = callers.reduce(into: [:]) { found, entry in
             for key in entry.plan.keys { found[key] = entry.caller }
         }
@@ -99,7 +99,7 @@ final class Callers: Sendable {
 }
 
 /// One of those who may use the gateway: how it proves itself, and what it may use.
-package struct CallerPlan: Sendable {
+package struct CallerConfiguration: Sendable {
     package var name: String
     /// Of each key that is taken.
     package var keys: [KeyDigest]

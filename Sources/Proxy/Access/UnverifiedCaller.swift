@@ -28,7 +28,7 @@ package struct UnverifiedCaller {
     private(set) var certificate: ClientCertificate?
     private var proof: Proof?
     /// Who it is by certificate or peer, to one table: found once.
-    private var standing: (edition: CallerTable.Edition, caller: Caller?)?
+    private var standing: (configGeneration: CallerTable.ConfigGeneration, caller: Caller?)?
     /// Who sent the request that was judged last; `nil` where that did not come out.
     private(set) var sender: Caller?
     /// Of the key that proved it; `nil` where the connection itself did.
@@ -59,11 +59,11 @@ package struct UnverifiedCaller {
     /// Who it is by what the connection itself says, whatever is in its requests.
     ///
     /// - Parameter edition: of the table that asks. What an earlier one has found is nothing to it.
-    mutating func caller(of edition: CallerTable.Edition, by callers: Callers) -> Caller? {
-        if let standing = self.standing, standing.edition === edition { return standing.caller }
+    mutating func caller(of configGeneration: CallerTable.ConfigGeneration, by callers: Callers) -> Caller? {
+        if let standing = self.standing, standing.configGeneration === configGeneration { return standing.caller }
         guard self.certificate != nil || self.peer != nil else { return nil }
         let caller = callers.caller(of: self.certificate, self.peer)
-        self.standing = (edition, caller)
+        self.standing = (configGeneration, caller)
         return caller
     }
 
@@ -81,12 +81,12 @@ package struct UnverifiedCaller {
     /// - Parameter edition: of the table that asks. What was proven to an earlier one is forgotten: the key may have been
     ///   taken out of the configuration since, and its caller be let use other routes.
     mutating func caller(
-        of edition: CallerTable.Edition,
+        of configGeneration: CallerTable.ConfigGeneration,
         presenting key: PresentedKey,
         in bytes: Span<UInt8>
     ) -> Caller? {
         guard let proof = self.proof else { return nil }
-        guard proof.caller.edition === edition else {
+        guard proof.caller.configGeneration === configGeneration else {
             self.proof = nil
             return nil
         }

@@ -42,7 +42,7 @@ package struct BodyPace: Sendable {
     ///
     /// - Parameter bytes: what has come of it.
     package func isTooSlow(_ bytes: Int, by timeouts: CallerTimeouts) -> Bool {
-        let waited = Tick.period * Double(self.sweeps)
+        let waited = CoarseTime.period * Double(self.sweeps)
         guard waited > timeouts.bodyGrace else { return false }
         return Double(bytes) < Double(timeouts.bodyRate) * (waited / .seconds(1))
     }
@@ -59,12 +59,12 @@ package struct LingeringClose {
     /// The caller has not sent all of its request.
     package let lingers: Bool
     private let time: Duration
-    private var since: Tick
-    private var heardAt: Tick
+    private var since: CoarseTime
+    private var heardAt: CoarseTime
     package private(set) var isAnswerOut = false
 
     /// - Parameter time: how long it is heard once the response is out.
-    package init(lingers: Bool, for time: Duration = Self.longestTime, since: Tick) {
+    package init(lingers: Bool, for time: Duration = Self.longestTime, since: CoarseTime) {
         self.lingers = lingers
         self.time = time
         self.since = since
@@ -72,10 +72,10 @@ package struct LingeringClose {
     }
 
     /// The caller has sent something more.
-    package mutating func heard(at now: Tick) { self.heardAt = now }
+    package mutating func heard(at now: CoarseTime) { self.heardAt = now }
 
     /// The kernel has all of the response.
-    package mutating func answerIsOut(at now: Tick) {
+    package mutating func answerIsOut(at now: CoarseTime) {
         self.isAnswerOut = true
         self.since = now
         self.heardAt = now
@@ -84,7 +84,7 @@ package struct LingeringClose {
     /// Whether the connection must end now.
     ///
     /// - Parameter unread: how long a caller may leave the response unread.
-    package func isOver(at now: Tick, unread: Duration) -> Bool {
+    package func isOver(at now: CoarseTime, unread: Duration) -> Bool {
         guard self.isAnswerOut else { return now.duration(since: self.since) > unread }
         return now.duration(since: self.since) > self.time || now.duration(since: self.heardAt) > Self.longestPause
     }

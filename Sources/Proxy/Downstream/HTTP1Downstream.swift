@@ -49,7 +49,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     /// Of a tunnel: the caller was told that the upstream has ended.
     private var isOutputEnded = false
     /// The sweep's tick since which a request, the rest of its head, or of the handshake, has been waited for.
-    private var waitingSince: Tick
+    private var waitingSince: CoarseTime
     private(set) var isWritable = true
     /// Where the caller is, for upstreams that are told; made once.
     private(set) lazy var hop = ForwardingHop(
@@ -69,7 +69,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         self.state = isEncrypted ? .handshaking : .open
         self.reader = RequestReader(limits: loop.headLimits)
         self.writer = HTTP1ResponseWriter(loop: loop, isOnUnixSocket: isOnUnixSocket)
-        self.waitingSince = loop.tick
+        self.waitingSince = loop.coarseNow
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -123,7 +123,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         case TLSUserEvent.handshakeCompleted(_):
             guard case .handshaking = self.state else { return }
             self.state = .open
-            self.waitingSince = self.loop.tick
+            self.waitingSince = self.loop.coarseNow
             if let certificate = self.certificate { self.exchange?.callerShowed(ClientCertificate(certificate)) }
         default: break
         }
@@ -147,11 +147,11 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         let bytes = self.unwrapInboundIn(data)
         switch self.state {
         case .open:
-            if !self.reader.hasBegun { self.waitingSince = self.loop.tick }
+            if !self.reader.hasBegun { self.waitingSince = self.loop.coarseNow }
             self.reader.receive(bytes)
             self.process()
         case .ending(var ending):
-            ending.heard(at: self.loop.tick)
+            ending.heard(at: self.loop.coarseNow)
             self.state = .ending(ending)
         case .tunnelling: self.exchange?.requestBytes(bytes)
         case .handshaking, .closed: break
@@ -252,7 +252,7 @@ extension HTTP1Downstream {
         let closes = self.writer.closes || !isWhole
         self.writer.reset()
         guard !closes else { return self.close(lingering: !isWhole) }
-        self.waitingSince = self.loop.tick
+        self.waitingSince = self.loop.coarseNow
         self.resume()
     }
 
@@ -280,7 +280,7 @@ extension HTTP1Downstream {
         case .handshaking, .ending, .closed: return
         }
         let lingers = (lingering || self.isEncrypted) && !self.isInputEnded
-        self.state = .ending(LingeringClose(lingers: lingers, since: self.loop.tick))
+        self.state = .ending(LingeringClose(lingers: lingers, since: self.loop.coarseNow))
         self.reader.clear()
         self.writer.flush()
         // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
@@ -292,7 +292,7 @@ extension HTTP1Downstream {
 
     private func responseIsOut() {
         guard case .ending(var ending) = self.state else { return }
-        ending.answerIsOut(at: self.loop.tick)
+        ending.answerIsOut(at: self.loop.coarseNow)
         self.state = .ending(ending)
         self.context?.close(mode: ending.lingers && !self.isInputEnded ? .output : .all, promise: nil)
     }
@@ -348,7 +348,7 @@ extension HTTP1Downstream {
     /// Cuts a tunnel whose caller the configuration does not have any more, or no more by what it proved itself by, or not
     /// for the tunnel's route. What else is under way ends as it began, and its caller is asked for again with the next
     /// request.
-    func follow(_ gateway: Gateway) {
+    func reload(_ gateway: Gateway) {
         guard self.isTunnelling, let exchange = self.exchange, let route = exchange.match?.route else { return }
         if !gateway.stillServes(exchange.unverified, by: route) { self.closeNow() }
     }
@@ -356,7 +356,7 @@ extension HTTP1Downstream {
     /// Ends what has been waited for too long.
     func sweep() {
         guard let exchange = self.exchange else { return }
-        let now = self.loop.tick
+        let now = self.loop.coarseNow
         let limits = self.loop.callerTimeouts
         switch self.state {
         case .handshaking:
@@ -382,7 +382,7 @@ extension HTTP1Downstream {
     /// The gateway stops: a connection without a request ends, now or when none has come for ``keptTime``.
     func drain() {
         guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun,
-            self.loop.tick.duration(since: self.waitingSince) > Self.keptTime
+            self.loop.coarseNow.duration(since: self.waitingSince) > Self.keptTime
         else { return }
         self.close(lingering: false)
     }

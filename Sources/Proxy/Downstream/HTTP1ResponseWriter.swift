@@ -8,8 +8,8 @@ final class HTTP1ResponseWriter {
     private let isOnUnixSocket: Bool
     private var context: ChannelHandlerContext?
     /// `nil` behind TLS.
-    private var direct: DirectOutput?
-    private var outbox = Outbox()
+    private var direct: SocketFastPath?
+    private var outbox = WriteCoalescer()
 
     /// Of the request that is answered.
     private var method = HTTPMethod.other
@@ -28,7 +28,7 @@ final class HTTP1ResponseWriter {
 
     func added(to context: ChannelHandlerContext, isEncrypted: Bool) {
         self.context = context
-        if !isEncrypted { self.direct = DirectOutput(context.channel) }
+        if !isEncrypted { self.direct = SocketFastPath(context.channel) }
     }
 
     func removed() {

@@ -13,7 +13,7 @@ final class OverloadResponder: ChannelInboundHandler {
         .overloaded,
         "no place for another connection; see limits.connections and limits.connections_per_address"
     )
-    private static let answer = error.reply(to: .get, close: true)
+    private static let reply = error.reply(to: .get, close: true)
     private static let answerToHead = error.reply(to: .head, close: true)
 
     /// They are many where the gateway is full.
@@ -26,7 +26,7 @@ final class OverloadResponder: ChannelInboundHandler {
 
     init(loop: GatewayLoop) {
         self.loop = loop
-        self.ending = LingeringClose(lingers: true, for: Self.time, since: loop.tick)
+        self.ending = LingeringClose(lingers: true, for: Self.time, since: loop.coarseNow)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -50,15 +50,15 @@ final class OverloadResponder: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
-        self.ending.heard(at: self.loop.tick)
+        self.ending.heard(at: self.loop.coarseNow)
         guard !self.isAnswered else { return }
         self.isAnswered = true
         self.loop.countTurnedAway(status: Self.error.status.code)
-        let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.answerToHead : Self.answer
+        let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.answerToHead : Self.reply
         context.writeAndFlush(self.wrapOutboundOut(answer.bytes(with: self.loop.dateLine)), promise: nil)
         // The kernel takes so little at once.
         context.close(mode: .output, promise: nil)
-        self.ending.answerIsOut(at: self.loop.tick)
+        self.ending.answerIsOut(at: self.loop.coarseNow)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -67,7 +67,7 @@ final class OverloadResponder: ChannelInboundHandler {
 
     /// Called by the loop's sweep.
     func sweep() {
-        if self.ending.isOver(at: self.loop.tick, unread: Self.time) { self.close() }
+        if self.ending.isOver(at: self.loop.coarseNow, unread: Self.time) { self.close() }
     }
 
     func close() {

@@ -121,7 +121,7 @@ extension Exchange {
 
     /// Called by the sweep: ends what has not moved for too long.
     func sweep() {
-        let now = self.loop.tick
+        let now = self.loop.coarseNow
         if self.attempt.phase == .asked, self.response.phase == .none,
             now.duration(since: self.askedSince) >= Self.patience
         {
@@ -137,7 +137,9 @@ extension Exchange {
                 )
             )
         }
-        guard let limit = self.timeLimit, now.duration(since: self.lastProgress) > limit + Tick.period else { return }
+        guard let limit = self.timeLimit, now.duration(since: self.lastProgress) > limit + CoarseTime.period else {
+            return
+        }
         self.fail(with: self.timeoutError)
     }
 
@@ -146,7 +148,7 @@ extension Exchange {
         guard let timeouts = self.match?.route.plan.timeouts else { return nil }
         guard self.response.phase == .none || self.response.phase == .held else { return timeouts.idle }
         return switch self.attempt.phase {
-        case .waiting: self.loop.passTimeout
+        case .waiting: self.loop.credentialTimeout
         // A dial has this limit itself, and knows better what failed.
         // Requests that one credential released come all at once: they wait for their turn as for a response.
         case .connecting: self.isReleased ? timeouts.response : timeouts.connect

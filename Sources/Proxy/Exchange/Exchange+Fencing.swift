@@ -67,7 +67,7 @@ extension Exchange {
         guard self.requestID == requestID, self.match != nil else { return FencedExchanges() }
         let carriesDead = self.carriesDead(slot)
         let reach = FencingReach(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: killed.contains(slot))
-        let error: PassError = carriesDead ? .tokenKilled : .accountKilled
+        let error: CredentialError = carriesDead ? .tokenKilled : .accountKilled
         return switch self.apply(reach, GatewayError(error), cause: .killed) {
         case .ignore: FencedExchanges()
         case .drain: FencedExchanges(draining: 1)
@@ -80,7 +80,7 @@ extension Exchange {
     func leaseEnded() {
         guard self.sentOrigin != nil, self.upstream != nil, !self.isHeadOut, self.upstream != nil else { return }
         let reach = FencingReach(carriesDead: true, mayEnd: false, isKilled: false)
-        _ = self.apply(reach, GatewayError(PassError.leaseEnded), cause: .storeLost)
+        _ = self.apply(reach, GatewayError(CredentialError.leaseEnded), cause: .storeLost)
     }
 
     private func apply(

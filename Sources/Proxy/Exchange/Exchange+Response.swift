@@ -6,11 +6,11 @@ import TokenModel
 /// The way back: a response is judged, passed or held, or lost with its connection.
 extension Exchange {
     func responded(_ head: ResponseHead) {
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         guard let route = self.match?.route else { return self.abort() }
-        self.loop.pools[route.pool].answered(minorVersion: head.minorVersion)
+        self.loop.pools[route.pool].responded(minorVersion: head.minorVersion)
         guard !head.isInterim else { return self.respondedInterim(head) }
-        switch TokenRejection.sight(of: head, signs: route.plan.retryOn) {
+        switch TokenRejection.evidence(of: head, signs: route.plan.retryOn) {
         case .rejected: self.judge(head, on: route, rejectsToken: true)
         case .accepted: self.judge(head, on: route, rejectsToken: false)
         case .inBody:
@@ -150,7 +150,7 @@ extension Exchange {
     }
 
     func responseBytes(_ bytes: ByteBuffer) {
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         guard self.response.phase != .inspecting else {
             self.heldBody?.writeImmutableBuffer(bytes)
             return
@@ -174,7 +174,7 @@ extension Exchange {
             self.finish(isReusable: isReusable)
         } else if isReusable || self.isTunnel {
             // The upstream reads on.
-            self.lastProgress = self.loop.tick
+            self.lastProgress = self.loop.coarseNow
             self.upstream?.responseEnded()
         } else {
             self.stopRequest()

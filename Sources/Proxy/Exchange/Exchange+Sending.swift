@@ -6,14 +6,14 @@ import TokenModel
 /// Towards the upstream: a credential, a connection, the head with the token, the body.
 extension Exchange {
     /// The request waits for a credential.
-    func awaitCredential(_ route: Route, rejected: TokenMark?) {
-        self.lastProgress = self.loop.tick
-        self.loop.requestPass(for: self, slot: route.slot, refused: rejected)
+    func awaitCredential(_ route: Route, rejected: TokenVersion?) {
+        self.lastProgress = self.loop.coarseNow
+        self.loop.requestCredential(for: self, slot: route.slot, refused: rejected)
     }
 
-    func passArrived(_ pass: Pass) {
+    func credentialArrived(_ credential: UpstreamCredential) {
         guard let route = self.match?.route else { return }
-        switch self.attempt.credentialArrived(isNewer: TokenMark(pass) != self.rejectedToken) {
+        switch self.attempt.credentialArrived(isNewer: TokenVersion(credential) != self.rejectedToken) {
         case .connect:
             self.connect(route)
         case .replay:
@@ -43,20 +43,20 @@ extension Exchange {
         self.response.discard()
     }
 
-    func passRefused(_ error: PassError) {
+    func credentialRefused(_ error: CredentialError) {
         guard self.attempt.isPending else { return }
         self.releaseUpstream(reusable: false)
         self.reply(GatewayError(error))
     }
 
     func connect(_ route: Route, fresh: Bool = false) {
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         self.loop.pools[route.pool].acquire(for: self, fresh: fresh)
     }
 
     /// A connection is being made; what was waited for a place does not count.
     func dialling() {
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
     }
 
     func connectFailed(_ error: GatewayError) {
@@ -91,11 +91,11 @@ extension Exchange {
         self.loop.used(token, slot: route.slot)
         self.attempt.sent(onReused: upstream.isReused, asks: asks)
         self.upstream = upstream
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         upstream.begin(authorized, of: self, method: head.method, framing: framing)
         self.needsUpstreamFlush = true
         if asks {
-            self.askedSince = self.loop.tick
+            self.askedSince = self.loop.coarseNow
             // What comes is kept up to the limit meanwhile.
             self.downstream.resume()
         } else {
@@ -122,9 +122,9 @@ extension Exchange {
     /// taken the token.
     private func asks(_ head: RequestHead, on route: Route) -> Bool {
         guard case .length(let length) = head.body, length > route.plan.replayBodyLimit,
-            route.plan.asksBeforeBodies, let pass = self.loop.gateway.slots[route.slot].pass
+            route.plan.asksBeforeBodies, let credential = self.loop.gateway.slots[route.slot].credential
         else { return false }
-        return self.loop.pools[route.pool].mayExpect(TokenMark(pass), slot: route.slot)
+        return self.loop.pools[route.pool].mayExpect(TokenVersion(credential), slot: route.slot)
     }
 
     private func credentialLapsed(_ route: Route) {
@@ -133,7 +133,7 @@ extension Exchange {
         case .fail:
             self.reply(
                 self.loop.gateway.isLeaseOver
-                    ? GatewayError(PassError.leaseEnded)
+                    ? GatewayError(CredentialError.leaseEnded)
                     : GatewayError(
                         .refreshFailed,
                         "each token ended before it could be used; its lifetime is too short"
@@ -145,7 +145,7 @@ extension Exchange {
     /// The upstream has said that it wants the body, or has had its time to say so.
     func continued() {
         guard self.attempt.continued() else { return }
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         self.startBody()
     }
 

@@ -29,10 +29,10 @@ final class Exchange {
     /// Where that goes, once it is settled: there may be a reply before.
     var match: RouteTable.Match?
     var upstream: Upstream?
-    var sentToken: TokenMark?
+    var sentToken: TokenVersion?
     var sentOrigin: TokenOrigin?
     /// What an upstream has rejected, while a replay is due.
-    var rejectedToken: TokenMark?
+    var rejectedToken: TokenVersion?
     /// The response that is held or inspected.
     var heldHead: ResponseHead?
     /// Its body, where that is read to judge it.
@@ -42,13 +42,13 @@ final class Exchange {
     /// Distinguishes this request from earlier and later ones of the connection, for events that come late.
     private(set) var requestID: UInt64 = 0
     /// The credential that it waits for; `nil` while it does not.
-    var wait: WaitKey?
+    var wait: WaiterKey?
     /// It has waited for a credential, and got one.
     var isReleased = false
     /// The sweep's tick at which something last moved.
-    var lastProgress = Tick.start
+    var lastProgress = CoarseTime.start
     /// The sweep's tick since which the upstream's word is waited for.
-    var askedSince = Tick.start
+    var askedSince = CoarseTime.start
     var pace = BodyPace()
     var needsUpstreamFlush = false
     var needsDownstreamFlush = false
@@ -120,7 +120,7 @@ extension Exchange {
         self.head = head
         record.caller = self.unverified.sender?.name
         switch decision {
-        case .answer(let error):
+        case .reply(let error):
             record.route = error.forbiddenRoute
             self.record = record
             self.request.begin(hasBody: hasBody)
@@ -147,7 +147,7 @@ extension Exchange {
         self.request.begin(hasBody: hasBody, awaitsWhole: awaitsWhole)
         self.kept = KeptBody(limit: route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
         guard awaitsWhole else { return self.proceed(hasCredential: hasCredential, on: route) }
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         if self.head?.expectsContinue == true { self.sendContinue() }
     }
 
@@ -163,7 +163,7 @@ extension Exchange {
         self.record?.bytesIn += bytes.readableBytes
         switch self.request.received() {
         case .send:
-            self.lastProgress = self.loop.tick
+            self.lastProgress = self.loop.coarseNow
             self.kept.keep(bytes, isSent: true)
             self.send(bytes)
         case .hold:
@@ -175,7 +175,7 @@ extension Exchange {
 
     /// Another piece is here of a body that must be whole before it is sent.
     private func keptForLength() {
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         if self.kept.isOver {
             self.reply(
                 GatewayError(.lengthRequired, "a chunked body above the replay limit, for an upstream of HTTP/1.0")
@@ -195,7 +195,7 @@ extension Exchange {
         self.trailers = trailers
         switch self.request.finished() {
         case .sendEnd:
-            self.lastProgress = self.loop.tick
+            self.lastProgress = self.loop.coarseNow
             // What ends a tunnel's side goes behind what was sent.
             if self.isTunnel { self.flush() }
             let isOver = self.response.phase == .ended
@@ -203,7 +203,7 @@ extension Exchange {
             if isOver { self.finish(isReusable: true) }
         case .proceed:
             guard let route = self.match?.route else { return self.abort() }
-            self.proceed(hasCredential: self.loop.gateway.slots[route.slot].hasPass, on: route)
+            self.proceed(hasCredential: self.loop.gateway.slots[route.slot].hasCredential, on: route)
         case .nothing: break
         }
     }
@@ -238,7 +238,7 @@ extension Exchange {
     }
 
     func upstreamWritable() {
-        self.lastProgress = self.loop.tick
+        self.lastProgress = self.loop.coarseNow
         self.downstream.resume()
     }
 }

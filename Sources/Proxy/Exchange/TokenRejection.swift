@@ -8,7 +8,7 @@ package enum TokenRejection {
     package static let bodyLimit = 64 << 10
 
     /// What a response's head tells.
-    package enum Sight: Equatable, Sendable {
+    package enum Evidence: Equatable, Sendable {
         case rejected, accepted
         /// Only the body can tell.
         case inBody
@@ -25,7 +25,7 @@ package enum TokenRejection {
 
     /// - Parameter signs: further ones, of the route. One that needs the body counts only where that can be inspected:
     ///   JSON as it stands, of a known length. Everything else passes unheld.
-    package static func sight(of response: ResponseHead, signs: [TokenRejectionSign]) -> Sight {
+    package static func evidence(of response: ResponseHead, signs: [TokenRejectionSign]) -> Evidence {
         if Self.shows(in: response) { return .rejected }
         var needsBody = false
         for sign in signs where sign.status == response.status {

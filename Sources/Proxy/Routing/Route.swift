@@ -5,7 +5,7 @@ import TokenModel
 
 /// A route as an event loop uses it: all that can be made before the first request is made.
 package final class Route: Sendable {
-    package let plan: RoutePlan
+    package let plan: RouteConfiguration
     /// What it is counted under: the place of its name in the table's, counted from 1.
     package let number: Int
     /// Where the account's slot stands.
@@ -30,7 +30,7 @@ package final class Route: Sendable {
     /// The decoded segments of the path.
     private let segments: [[UInt8]]
 
-    init(_ plan: RoutePlan, number: Int, slot: Int, line: Int, pool: Int, cookieNotice: CookieNotice) {
+    init(_ plan: RouteConfiguration, number: Int, slot: Int, line: Int, pool: Int, cookieNotice: CookieNotice) {
         self.plan = plan
         self.cookieNotice = cookieNotice
         self.number = number

@@ -29,7 +29,7 @@ struct RoutePlaces {
 
     /// The routes of a plan, with their places: one, or one for each account that requests may choose, in the order of
     /// their names' bytes.
-    mutating func place(_ plan: RoutePlan) -> [Route] {
+    mutating func place(_ plan: RouteConfiguration) -> [Route] {
         guard let choices = plan.choices else { return [self.route(of: plan)] }
         let accounts = Set(choices).sorted { $0.rawValue.utf8.lexicographicallyPrecedes($1.rawValue.utf8) }
         guard let first = accounts.first else { return [] }
@@ -43,7 +43,7 @@ struct RoutePlaces {
             }
     }
 
-    private mutating func route(of plan: RoutePlan) -> Route {
+    private mutating func route(of plan: RouteConfiguration) -> Route {
         var plan = plan
         if let tls = plan.upstream.tls { plan.upstream.tls = self.trusts.insert(tls).memberAfterInsert }
         let slot = self.slot(of: plan.account)

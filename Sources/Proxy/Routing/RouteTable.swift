@@ -26,7 +26,7 @@ package final class RouteTable: Sendable {
     package let unusedSlots: [Int]
 
     /// - Parameter old: the table whose place this one is to take; `nil` for the first.
-    package init(_ plans: [RoutePlan], following old: RouteTable? = nil) {
+    package init(_ plans: [RouteConfiguration], following old: RouteTable? = nil) {
         var places = RoutePlaces(following: old)
         // A plan without a route is one whose account is to be chosen from none.
         var runs = plans.map { places.place($0) }.filter { !$0.isEmpty }

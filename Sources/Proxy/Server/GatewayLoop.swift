@@ -4,8 +4,8 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// What one event loop owns of the gateway: its tables, its callers, its upstream connections, and who waits for a pass.
-/// Nothing of a request leaves it, but the question for a pass.
+/// What one event loop owns of the gateway: its tables, its callers, its upstream connections, and who waits for a credential.
+/// Nothing of a request leaves it, but the question for a credential.
 final class GatewayLoop {
     /// A peer that leaves more than 16 KiB untaken stops the reads on the other side.
     static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 8 << 10, high: 16 << 10)
@@ -13,19 +13,19 @@ final class GatewayLoop {
     let eventLoop: any EventLoop
     private(set) var headLimits: HeadLimits
     private(set) var callerTimeouts: CallerTimeouts
-    let passTimeout: Duration
+    let credentialTimeout: Duration
     let meter: LoopMeter
     private let logger: Logger
-    private let passes: any PassSource
-    private let passRequests: AsyncStream<PassRequest>.Continuation
+    private let credentials: any CredentialSource
+    private let credentialQueries: AsyncStream<CredentialQuery>.Continuation
     let limits: SharedLimits
 
     let gateway: Gateway
     private(set) var pools: [UpstreamPool] = []
     private var memories: [UpstreamOrigin.Server: OriginMemory] = [:]
     private var date = DateLine()
-    let state = LoopState()
-    var tick: Tick { self.state.tick }
+    let state = LoopStatus()
+    var coarseNow: CoarseTime { self.state.coarseNow }
     /// Where heads are written. Most are with the kernel when the next tick begins, whose heads take their memory.
     var requestHeads = SpareBuffers()
     var answerHeads = SpareBuffers()
@@ -34,7 +34,7 @@ final class GatewayLoop {
     private var callers: [HTTP1Downstream] = []
     /// Connections there was no place for, until they are gone.
     var turnedAway: [OverloadResponder] = []
-    private var waiting = WaitingRoom<(exchange: Exchange, requestID: UInt64)>()
+    private var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
     /// Exchanges with something to flush at this tick's end.
     private var unflushed: [Exchange] = []
     private var sweeping: RepeatedTask?
@@ -42,22 +42,22 @@ final class GatewayLoop {
 
     init(
         eventLoop: any EventLoop,
-        tables: RunningTables,
-        passTimeout: Duration,
+        tables: RoutingSnapshot,
+        credentialTimeout: Duration,
         limits: SharedLimits,
         logger: Logger,
-        passes: any PassSource,
-        passRequests: AsyncStream<PassRequest>.Continuation
+        credentials: any CredentialSource,
+        credentialQueries: AsyncStream<CredentialQuery>.Continuation
     ) {
         self.eventLoop = eventLoop
         self.headLimits = tables.headLimits
         self.callerTimeouts = tables.callerTimeouts
-        self.passTimeout = passTimeout
+        self.credentialTimeout = credentialTimeout
         self.meter = LoopMeter(routes: tables.table.names, log: tables.accessLog)
         self.limits = limits
         self.logger = logger
-        self.passes = passes
-        self.passRequests = passRequests
+        self.credentials = credentials
+        self.credentialQueries = credentialQueries
         self.gateway = Gateway(tables.table, callers: tables.callers)
         self.addPools(tables.table.pools)
     }
@@ -72,7 +72,7 @@ final class GatewayLoop {
 
     func start() {
         let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
-        let period = TimeAmount(Tick.period)
+        let period = TimeAmount(CoarseTime.period)
         self.sweeping = self.eventLoop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
             bound.value.sweep()
         }
@@ -132,7 +132,7 @@ final class GatewayLoop {
     /// - Returns: whether there was one.
     private func closeIdlest() -> Bool {
         let idlest = self.pools.lazy.compactMap(\.idlest)
-            .max { self.tick.duration(since: $0.idleSince) < self.tick.duration(since: $1.idleSince) }
+            .max { self.coarseNow.duration(since: $0.idleSince) < self.coarseNow.duration(since: $1.idleSince) }
         idlest?.close()
         return idlest != nil
     }
@@ -154,15 +154,15 @@ final class GatewayLoop {
 
 extension GatewayLoop {
     /// Goes by another configuration from the next request on: those under way keep the route that they began with.
-    func follow(_ running: RunningTables) {
-        self.gateway.follow(running.table, callers: running.callers, passes: running.passes)
+    func reload(_ running: RoutingSnapshot) {
+        self.gateway.reload(running.table, callers: running.callers, credentials: running.credentials)
         self.addPools(running.table.pools.dropFirst(self.pools.count))
         for (pool, isInUse) in zip(self.pools, running.table.poolsInUse) { pool.isInUse = isInUse }
         self.headLimits = running.headLimits
         self.callerTimeouts = running.callerTimeouts
-        self.meter.follow(routes: running.table.names, log: running.accessLog)
+        self.meter.reload(routes: running.table.names, log: running.accessLog)
         // One that is cut leaves the list.
-        for caller in Array(self.callers) { caller.follow(self.gateway) }
+        for caller in Array(self.callers) { caller.reload(self.gateway) }
     }
 }
 
@@ -177,32 +177,33 @@ extension GatewayLoop {
 // MARK: - Passes
 
 extension GatewayLoop {
-    func follow(_ event: PassEvent) {
-        // Whoever learns that a pass was taken away must not find its token written after that.
+    func apply(_ event: CredentialEvent) {
+        // Whoever learns that a credential was taken away must not find its token written after that.
         if case .dropped = event { self.flushAll() }
-        self.gateway.follow(event)
+        self.gateway.apply(event)
     }
 
-    /// Has `exchange` called back with a pass for a slot's account, or with the reason why there is none.
-    func requestPass(for exchange: Exchange, slot: Int, refused: TokenMark?) {
-        if let refused, let pass = self.gateway.usablePass(slot: slot), TokenMark(pass) != refused {
-            return exchange.passArrived(pass)
+    /// Has `exchange` called back with a credential for a slot's account, or with the reason why there is none.
+    func requestCredential(for exchange: Exchange, slot: Int, refused: TokenVersion?) {
+        if let refused, let credential = self.gateway.usableCredential(slot: slot), TokenVersion(credential) != refused
+        {
+            return exchange.credentialArrived(credential)
         }
         guard self.limits.waiters.enter() else {
-            return exchange.passRefused(
-                PassError(
+            return exchange.credentialRefused(
+                CredentialError(
                     .overloaded,
                     "too many requests wait for a token; see limits.waiters",
                     retryAfter: .seconds(1)
                 )
             )
         }
-        let key = WaitKey(slot: slot, refused: refused)
+        let key = WaiterKey(slot: slot, refused: refused)
         exchange.wait = key
         if self.waiting.enter((exchange, exchange.requestID), key) { self.ask(key) }
     }
 
-    /// A request is over that still waits for a pass: its place is another's.
+    /// A request is over that still waits for a credential: its place is another's.
     func stopsWaiting(_ exchange: Exchange) {
         guard let key = exchange.wait.take() else { return }
         self.limits.waiters.leave()
@@ -210,55 +211,56 @@ extension GatewayLoop {
     }
 
     /// A request carries the token that is in the slot now.
-    func used(_ token: TokenMark, slot: Int) {
+    func used(_ token: TokenVersion, slot: Int) {
         guard self.gateway.use(slot: slot) else { return }
-        self.passes.used(token, of: self.gateway.slots[slot].account)
+        self.credentials.used(token, of: self.gateway.slots[slot].account)
     }
 
     /// An upstream took the token.
-    func accepted(_ token: TokenMark, slot: Int) {
+    func accepted(_ token: TokenVersion, slot: Int) {
         guard self.gateway.prove(token, slot: slot) else { return }
-        self.passes.accepted(token, of: self.gateway.slots[slot].account)
+        self.credentials.accepted(token, of: self.gateway.slots[slot].account)
     }
 
     /// An upstream refused the token of a request that was sent again after a 401.
-    func refusedAgain(_ token: TokenMark, slot: Int) {
-        self.passes.refusedAgain(token, of: self.gateway.slots[slot].account)
+    func refusedAgain(_ token: TokenVersion, slot: Int) {
+        self.credentials.refusedAgain(token, of: self.gateway.slots[slot].account)
     }
 
     /// Has a dead token replaced although nobody waits for it.
-    func refreshInBackground(slot: Int, refused: TokenMark?) {
-        guard let refused, let pass = self.gateway.slots[slot].pass, TokenMark(pass) == refused else { return }
-        let key = WaitKey(slot: slot, refused: refused)
+    func refreshInBackground(slot: Int, refused: TokenVersion?) {
+        guard let refused, let credential = self.gateway.slots[slot].credential, TokenVersion(credential) == refused
+        else { return }
+        let key = WaiterKey(slot: slot, refused: refused)
         if self.waiting.ask(key) { self.ask(key) }
     }
 
-    private func ask(_ key: WaitKey) {
+    private func ask(_ key: WaiterKey) {
         let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
         let eventLoop = self.eventLoop
         let account = self.gateway.slots[key.slot].account
-        self.passRequests.yield(
-            PassRequest(account: account, refused: key.refused) { result in
+        self.credentialQueries.yield(
+            CredentialQuery(account: account, refused: key.refused) { result in
                 eventLoop.execute { bound.value.answered(key, result) }
             }
         )
     }
 
-    private func answered(_ key: WaitKey, _ result: Result<Pass, PassError>) {
+    private func answered(_ key: WaiterKey, _ result: Result<UpstreamCredential, CredentialError>) {
         // Before anyone is answered: whoever leaves then has no place to give back any more.
         let waiters = self.waiting.empty(key).filter { waiter in
             waiter.exchange.requestID == waiter.requestID && waiter.exchange.wait == key
         }
         for (exchange, _) in waiters { exchange.wait = nil }
         self.limits.waiters.leave(waiters.count)
-        let result = result.flatMap { pass in
-            self.gateway.refusal(of: pass).map { .failure($0) } ?? .success(pass)
+        let result = result.flatMap { credential in
+            self.gateway.refusal(of: credential).map { .failure($0) } ?? .success(credential)
         }
         for (exchange, requestID) in waiters where exchange.requestID == requestID {
             exchange.isReleased = true
             switch result {
-            case .success(let pass): exchange.passArrived(pass)
-            case .failure(let error): exchange.passRefused(error)
+            case .success(let credential): exchange.credentialArrived(credential)
+            case .failure(let error): exchange.credentialRefused(error)
             }
         }
     }
@@ -285,7 +287,7 @@ extension GatewayLoop {
         return fenced
     }
 
-    func inject(until end: BootInstant) { self.gateway.leaseEnd = end }
+    func setLeaseDeadline(_ end: BootInstant) { self.gateway.leaseEnd = end }
 
     /// Each sweep while there is no lease: a sweep's time is far less than others wait beyond its end.
     private func severUnsent() {

@@ -8,7 +8,7 @@ import NIOCore
 /// socket closes in between, NIO throws them away, and their callers get a reset for what may be a request.
 ///
 /// Only a socket that hands connections to other loops than its own has any.
-final class HandoverWatch: ChannelInboundHandler {
+final class AcceptDrain: ChannelInboundHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
 
@@ -33,9 +33,9 @@ final class HandoverWatch: ChannelInboundHandler {
     final class End: ChannelInboundHandler {
         typealias InboundIn = any Channel
 
-        private let watch: HandoverWatch
+        private let watch: AcceptDrain
 
-        init(_ watch: HandoverWatch) {
+        init(_ watch: AcceptDrain) {
             self.watch = watch
         }
 
@@ -48,7 +48,7 @@ final class HandoverWatch: ChannelInboundHandler {
     /// Put in front of all other handlers of a listening socket that does not listen yet.
     static func begin(on listener: any Channel) -> EventLoopFuture<Void> {
         listener.eventLoop.makeCompletedFuture {
-            try listener.pipeline.syncOperations.addHandler(HandoverWatch(), position: .first)
+            try listener.pipeline.syncOperations.addHandler(AcceptDrain(), position: .first)
         }
     }
 
@@ -56,7 +56,7 @@ final class HandoverWatch: ChannelInboundHandler {
     static func end(on listener: any Channel) async throws {
         try await listener.eventLoop.submit {
             let pipeline = listener.pipeline.syncOperations
-            let watch = try pipeline.handler(type: HandoverWatch.self)
+            let watch = try pipeline.handler(type: AcceptDrain.self)
             try pipeline.addHandler(End(watch), position: .last)
         }.get()
     }
@@ -87,7 +87,7 @@ enum ListenerClosing {
 
     /// Someone was accepted whom another loop has still to take over.
     private static func isAnyonePending(at listener: any Channel) -> Bool {
-        (try? listener.pipeline.syncOperations.handler(type: HandoverWatch.self))?.isAnyonePending == true
+        (try? listener.pipeline.syncOperations.handler(type: AcceptDrain.self))?.isAnyonePending == true
     }
 
     private static func isAnyoneWaiting(at listener: any Channel) -> Bool {

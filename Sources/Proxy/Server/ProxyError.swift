@@ -26,7 +26,11 @@ package struct ProxyError: Error, Sendable {
     /// Reads what the system said when a listener was to be opened.
     ///
     /// - Parameter own: the addresses that this process listens on already.
-    init(listeningOn address: ProxyPlan.Address, _ fault: ListenFault, beside own: [ProxyPlan.Address] = []) {
+    init(
+        listeningOn address: ProxyConfiguration.Address,
+        _ fault: ListenFault,
+        beside own: [ProxyConfiguration.Address] = []
+    ) {
         let message = "can't listen on \(address): "
         switch fault {
         case .inUse:

@@ -7,16 +7,17 @@ import Synchronization
 package import Telemetry
 package import TokenModel
 
-/// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives passes.
+/// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives credentials.
 ///
 /// ``bind()`` first, so that a busy port is known before anything else starts; then ``run()`` until ``shutDown(grace:)``.
 package final class ProxyServer: Sendable {
     /// What it was started with: of this the listeners stay.
-    let plan: ProxyPlan
-    private let passes: any PassSource
+    let plan: ProxyConfiguration
+    private let credentials: any CredentialSource
     private let group: MultiThreadedEventLoopGroup
     let loops: [NIOLoopBound<GatewayLoop>]
-    private let passRequests: (stream: AsyncStream<PassRequest>, continuation: AsyncStream<PassRequest>.Continuation)
+    private let credentialQueries:
+        (stream: AsyncStream<CredentialQuery>, continuation: AsyncStream<CredentialQuery>.Continuation)
     private let listeners = Mutex<[any Channel]>([])
     let socketFiles = Mutex<[UnixSocketFile]>([])
     /// Whether the event loops still take tasks; held while one is given.
@@ -24,7 +25,7 @@ package final class ProxyServer: Sendable {
     private let isShuttingDown = Atomic(false)
     let limits: SharedLimits
     /// What the loops go by, or have been told to.
-    let running: Mutex<RunningTables>
+    let running: Mutex<RoutingSnapshot>
     /// What the loops had counted when they were last asked: after their end it is all that there is.
     private let lastTraffic: Mutex<TrafficCounts>
 
@@ -32,18 +33,18 @@ package final class ProxyServer: Sendable {
     ///   - accessLog: takes a line per request; `nil` writes none.
     ///   - logger: is told at debug what the access log can't say; nobody where it is left out.
     package init(
-        _ plan: ProxyPlan,
-        passes: any PassSource,
+        _ plan: ProxyConfiguration,
+        credentials: any CredentialSource,
         accessLog: LogWriter? = nil,
         logger: Logger = Logger(label: "martlet.proxy") { _ in SwiftLogNoOpLogHandler() }
     ) async {
         self.plan = plan
-        self.passes = passes
+        self.credentials = credentials
         let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.eventLoops)
         self.group = group
-        let passRequests = AsyncStream<PassRequest>.makeStream()
-        self.passRequests = passRequests
-        let tables = RunningTables(plan, hosts: plan.hostFields, accessLog: accessLog)
+        let credentialQueries = AsyncStream<CredentialQuery>.makeStream()
+        self.credentialQueries = credentialQueries
+        let tables = RoutingSnapshot(plan, hosts: plan.hostFields, accessLog: accessLog)
         self.running = Mutex(tables)
         let limits = SharedLimits(plan)
         self.limits = limits
@@ -54,11 +55,11 @@ package final class ProxyServer: Sendable {
                 let loop = GatewayLoop(
                     eventLoop: eventLoop,
                     tables: tables,
-                    passTimeout: plan.passTimeout,
+                    credentialTimeout: plan.credentialTimeout,
                     limits: limits,
                     logger: logger,
-                    passes: passes,
-                    passRequests: passRequests.continuation
+                    credentials: credentials,
+                    credentialQueries: credentialQueries.continuation
                 )
                 loop.start()
                 return NIOLoopBound(loop, eventLoop: eventLoop)
@@ -74,8 +75,8 @@ package final class ProxyServer: Sendable {
     /// - Parameter claim: whether an older gateway may listen there still; the sockets are shared in any case, for the
     ///   sake of a later one.
     /// - Returns: the addresses, with the ports that were chosen where 0 was asked for.
-    package func bind(_ claim: PortClaim = .first) async throws(ProxyError) -> [ProxyPlan.Address] {
-        var bound: [ProxyPlan.Address] = []
+    package func bind(_ claim: PortClaim = .first) async throws(ProxyError) -> [ProxyConfiguration.Address] {
+        var bound: [ProxyConfiguration.Address] = []
         for listener in self.plan.listeners {
             let address = listener.address
             do {
@@ -97,7 +98,7 @@ package final class ProxyServer: Sendable {
         _ port: Int,
         _ tls: CallerTLS?,
         _ claim: PortClaim
-    ) async throws -> ProxyPlan.Address {
+    ) async throws -> ProxyConfiguration.Address {
         try await claim.look(at: host, port, on: self.group)
         var port = port
         for loop in self.loops {
@@ -105,13 +106,13 @@ package final class ProxyServer: Sendable {
             self.listeners.withLock { $0.append(listener) }
             port = listener.localAddress?.port ?? port
         }
-        return ProxyPlan.Address(host: host, port: port)
+        return ProxyConfiguration.Address(host: host, port: port)
     }
 
     /// One socket listens, and hands connections to the loops in turn.
     ///
     /// Without keys for callers, only this user may connect: there is nothing else to tell who it is.
-    private func bind(_ path: String, _ claim: PortClaim) async throws -> ProxyPlan.Address {
+    private func bind(_ path: String, _ claim: PortClaim) async throws -> ProxyConfiguration.Address {
         let (file, socket) = try UnixSocketFile.bind(
             path,
             mode: self.plan.unixSocketMode,
@@ -123,7 +124,7 @@ package final class ProxyServer: Sendable {
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.autoRead, value: false)
             .serverChannelInitializer { listener in
-                Admission.pausesWhenExhausted(listener).flatMap { HandoverWatch.begin(on: listener) }
+                Admission.pausesWhenExhausted(listener).flatMap { AcceptDrain.begin(on: listener) }
             }
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
@@ -139,7 +140,7 @@ package final class ProxyServer: Sendable {
                 }
             }
             .withBoundSocket(socket).get()
-        try await HandoverWatch.end(on: listener)
+        try await AcceptDrain.end(on: listener)
         try await listener.setOption(.autoRead, value: true).get()
         self.listeners.withLock { $0.append(listener) }
         return .unix(path: path)
@@ -158,7 +159,7 @@ package final class ProxyServer: Sendable {
                     try loop.value.admit(channel, speaksTLS: tls != nil) {
                         let pipeline = channel.pipeline.syncOperations
                         if let tls {
-                            try pipeline.addHandler(DirectOutputHandler())
+                            try pipeline.addHandler(SocketFastPathHandler())
                             try pipeline.addHandler(ProtocolGate { loop.value.handshakeFailed(.noProtocol) })
                             try pipeline.addHandler(tls.handler())
                         }
@@ -170,29 +171,31 @@ package final class ProxyServer: Sendable {
             }
     }
 
-    /// Carries the loops' questions for passes until ``shutDown(grace:)``.
+    /// Carries the loops' questions for credentials until ``shutDown(grace:)``.
     package func run() async {
         await withDiscardingTaskGroup { tasks in
-            for await request in self.passRequests.stream {
+            for await request in self.credentialQueries.stream {
                 tasks.addTask {
-                    let result: Result<Pass, PassError>
-                    do throws(PassError) {
-                        result = .success(try await self.passes.pass(for: request.account, refused: request.refused))
+                    let result: Result<UpstreamCredential, CredentialError>
+                    do throws(CredentialError) {
+                        result = .success(
+                            try await self.credentials.credential(for: request.account, refused: request.refused)
+                        )
                     } catch {
                         result = .failure(error)
                     }
-                    self.ifLoopsRun { request.answer(result) }
+                    self.ifLoopsRun { request.resume(result) }
                 }
             }
         }
     }
 
-    /// Tells all loops what became of an account's pass, in order.
-    package func follow(_ event: PassEvent) {
+    /// Tells all loops what became of an account's credential, in order.
+    package func apply(_ event: CredentialEvent) {
         self.ifLoopsRun {
-            self.running.withLock { $0.passes.follow(event) }
+            self.running.withLock { $0.credentials.apply(event) }
             for loop in self.loops {
-                loop.eventLoop.execute { loop.value.follow(event) }
+                loop.eventLoop.execute { loop.value.apply(event) }
             }
         }
     }
@@ -235,13 +238,13 @@ package final class ProxyServer: Sendable {
     /// No more connections are taken, and the gateway ends when its last requests have.
     package var isStopping: Bool { self.isShuttingDown.load(ordering: .relaxed) }
 
-    /// Requests that wait for passes now.
+    /// Requests that wait for credentials now.
     package var waiterCount: Int { self.limits.waiters.taken }
 
     /// Bytes of bodies that are kept now, to be sent or sent again.
     package var keptBytes: Int { self.limits.replayMemory.taken }
 
-    /// Whoever gives passes may outlive the loops.
+    /// Whoever gives credentials may outlive the loops.
     func ifLoopsRun(_ give: () -> Void) {
         self.takesTasks.withLock { takesTasks in
             if takesTasks { give() }
@@ -270,7 +273,7 @@ package final class ProxyServer: Sendable {
             for loop in self.loops { loop.eventLoop.execute { loop.value.stop() } }
             return first
         }
-        self.passRequests.continuation.finish()
+        self.credentialQueries.continuation.finish()
         _ = await self.traffic()
         self.takesTasks.withLock { $0 = false }
         try? await self.group.shutdownGracefully()

@@ -57,12 +57,12 @@ final class SharedLimits: Sendable {
     /// Sockets to upstreams, with those that are only tried. A request is never refused one for this: it is idle ones that
     /// go, and those that nobody waits for any more.
     let upstreams: SharedLimit
-    /// Requests that wait for passes.
+    /// Requests that wait for credentials.
     let waiters: SharedLimit
     /// Bytes of bodies that are kept so that they can be sent, or sent again.
     let replayMemory: SharedLimit
 
-    init(_ plan: ProxyPlan) {
+    init(_ plan: ProxyConfiguration) {
         self.connections = SharedLimit(plan.connections)
         self.addresses = AddressLimit(plan.connectionsPerAddress)
         self.upstreams = SharedLimit(plan.connections)
@@ -71,7 +71,7 @@ final class SharedLimits: Sendable {
     }
 
     /// Takes over the limits of another plan. Who is there already stays, however low they are.
-    func follow(_ plan: ProxyPlan) {
+    func reload(_ plan: ProxyConfiguration) {
         self.connections.limit = plan.connections
         self.addresses.limit = plan.connectionsPerAddress
         self.upstreams.limit = plan.connections

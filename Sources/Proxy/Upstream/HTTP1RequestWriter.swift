@@ -6,8 +6,8 @@ import NIOCore
 final class HTTP1RequestWriter {
     private var context: ChannelHandlerContext?
     /// `nil` behind TLS.
-    private var direct: DirectOutput?
-    private var outbox = Outbox()
+    private var direct: SocketFastPath?
+    private var outbox = WriteCoalescer()
     private var encoder = BodyEncoder(.none)
     /// A head that was given to the channel, until that has let go of it.
     private var lentHead: ByteBuffer?
@@ -27,7 +27,7 @@ final class HTTP1RequestWriter {
     }
 
     /// No handler changes what is written from here on.
-    func goesDirectly() { self.direct = (self.context?.channel).flatMap { DirectOutput($0) } }
+    func goesDirectly() { self.direct = (self.context?.channel).flatMap { SocketFastPath($0) } }
 
     /// Throws away what waits for a flush.
     func clear() { self.outbox.clear() }

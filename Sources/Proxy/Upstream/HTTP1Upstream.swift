@@ -48,10 +48,10 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     /// It has been idle: the upstream may have closed it just now.
     private(set) var isReused = false
     /// Of its pool's certificates, when it was being made.
-    private(set) var edition = 0
+    private(set) var configGeneration = 0
     private var socket: CountedSocket?
     /// The sweep's tick at which it became idle.
-    private(set) var idleSince = Tick.start
+    private(set) var idleSince = CoarseTime.start
 
     var isOpen: Bool {
         switch self.state {
@@ -274,7 +274,7 @@ extension HTTP1Upstream {
         guard self.isOpen, self.waitingEnd == nil, let pool = self.pool else { return }
         self.state = .idle
         self.isReused = true
-        self.idleSince = pool.tick
+        self.idleSince = pool.coarseNow
         self.writer.takeBackHead(to: pool.loop)
         pool.released(self)
         self.resumeReading()
@@ -378,7 +378,7 @@ extension HTTP1Upstream {
     func join(_ pool: UpstreamPool, by dial: UpstreamDial) {
         self.pool = pool
         self.readShare = pool.loop.readShare
-        self.edition = dial.edition
+        self.configGeneration = dial.configGeneration
         self.socket = (self.context?.channel).flatMap(dial.socket)
         if self.tls == nil { self.writer.goesDirectly() }
         try? self.context?.channel.syncOptions?.setOption(.recvAllocator, value: pool.readBuffers)

@@ -21,7 +21,7 @@ package struct UpstreamDialer: Sendable {
     }
 
     /// - Parameter lookups: of the host of the plan's upstream.
-    package init(_ plan: RoutePlan, on eventLoop: any EventLoop, lookups: NameLookups) {
+    package init(_ plan: RouteConfiguration, on eventLoop: any EventLoop, lookups: NameLookups) {
         self.origin = UpstreamOrigin(plan)
         self.eventLoop = eventLoop
         self.lookups = lookups
@@ -112,7 +112,7 @@ package struct UpstreamDialer: Sendable {
                     try attempt(channel)
                     let pipeline = channel.pipeline.syncOperations
                     if let tls = origin.tls {
-                        try pipeline.addHandler(DirectOutputHandler())
+                        try pipeline.addHandler(SocketFastPathHandler())
                         try pipeline.addHandler(tls.handler(for: origin.host))
                         try pipeline.addHandler(HandshakeWatch(on: channel.eventLoop))
                     }
@@ -161,15 +161,15 @@ extension GatewayError {
 final class UpstreamDial {
     let place: UpstreamPool.Place
     /// Of the pool's certificates, as it began.
-    let edition: Int
+    let configGeneration: Int
     private let limit: SharedLimit
     private var tries: [(channel: any Channel, socket: CountedSocket)] = []
     private(set) var isGivenUp = false
 
     /// - Parameter limit: counts its sockets.
-    init(for place: UpstreamPool.Place, edition: Int, counting limit: SharedLimit) {
+    init(for place: UpstreamPool.Place, configGeneration: Int, counting limit: SharedLimit) {
         self.place = place
-        self.edition = edition
+        self.configGeneration = configGeneration
         self.limit = limit
     }
 

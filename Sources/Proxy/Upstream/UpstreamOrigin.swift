@@ -9,7 +9,7 @@ struct UpstreamOrigin: Sendable, Hashable {
     let connectTimeout: Duration
     let maxConnections: Int
 
-    init(_ plan: RoutePlan) {
+    init(_ plan: RouteConfiguration) {
         self.host = plan.upstream.host
         self.port = plan.upstream.port
         self.tls = plan.upstream.tls
@@ -25,14 +25,14 @@ final class OriginMemory {
     private static let versionMemory = Duration.seconds(600)
 
     /// When the last answer came, if it was one of HTTP/1.0.
-    private var sawHTTP10: Tick?
+    private var sawHTTP10: CoarseTime?
     var expectations = Expectations()
 
-    func answered(minorVersion: UInt8, at now: Tick) {
+    func responded(minorVersion: UInt8, at now: CoarseTime) {
         self.sawHTTP10 = minorVersion == 0 ? now : nil
     }
 
-    func speaksHTTP10(at now: Tick) -> Bool {
+    func speaksHTTP10(at now: CoarseTime) -> Bool {
         guard let sawHTTP10 = self.sawHTTP10 else { return false }
         return now.duration(since: sawHTTP10) < Self.versionMemory
     }
@@ -58,27 +58,27 @@ package struct Expectations {
     package static let refusalMemory = Duration.seconds(600)
 
     private struct Taken {
-        var token: TokenMark
-        var at: Tick
+        var token: TokenVersion
+        var at: CoarseTime
     }
 
     /// By slot.
     private var taken: [Taken?] = []
-    private var refusedAt: Tick?
+    private var refusedAt: CoarseTime?
 
     package init() {}
 
-    package func mayExpect(_ token: TokenMark, slot: Int, at now: Tick) -> Bool {
+    package func mayExpect(_ token: TokenVersion, slot: Int, at now: CoarseTime) -> Bool {
         if let refusedAt = self.refusedAt, now.duration(since: refusedAt) < Self.refusalMemory { return false }
         guard slot < self.taken.count, let taken = self.taken[slot], taken.token == token else { return true }
         return now.duration(since: taken.at) >= Self.tokenMemory
     }
 
     /// The upstream ignored an expectation, or refused it.
-    package mutating func refused(at now: Tick) { self.refusedAt = now }
+    package mutating func refused(at now: CoarseTime) { self.refusedAt = now }
 
     /// The upstream took a token. Called for each answer, so that it does nothing more than once in a tick.
-    package mutating func took(_ token: TokenMark, slot: Int, at now: Tick) {
+    package mutating func took(_ token: TokenVersion, slot: Int, at now: CoarseTime) {
         if slot < self.taken.count, self.taken[slot]?.at == now,
             self.taken[slot]?.token.generation.rawValue == token.generation.rawValue
         {
@@ -89,7 +89,7 @@ package struct Expectations {
     }
 
     /// The upstream takes it no more.
-    package mutating func forget(_ token: TokenMark, slot: Int) {
+    package mutating func forget(_ token: TokenVersion, slot: Int) {
         guard slot < self.taken.count, self.taken[slot]?.token == token else { return }
         self.taken[slot] = nil
     }

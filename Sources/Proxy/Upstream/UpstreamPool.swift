@@ -6,7 +6,7 @@ final class UpstreamPool {
     private let origin: UpstreamOrigin
     private let dialer: UpstreamDialer
     unowned let loop: GatewayLoop
-    private let state: LoopState
+    private let state: LoopStatus
     private var idle: [HTTP1Upstream] = []
     /// Connections that have joined and are not gone, and those being dialled.
     private(set) var count = 0
@@ -18,7 +18,7 @@ final class UpstreamPool {
     private let memory: OriginMemory
     private var dials: [UpstreamDial] = []
     /// Of certificates: a connection of an older one is not used again.
-    private var edition = 0
+    private var configGeneration = 0
     /// A route goes here. Where none does any more, connections end as soon as they are free.
     var isInUse = true {
         didSet { if !self.isInUse { self.closeIdle() } }
@@ -42,33 +42,33 @@ final class UpstreamPool {
         self.state = loop.state
     }
 
-    var tick: Tick { self.state.tick }
+    var coarseNow: CoarseTime { self.state.coarseNow }
     var readBuffers: SharedReadBuffers { self.loop.readBuffers }
 
     /// The upstream can't be sent chunks (RFC 9112 §6.1).
-    var speaksHTTP10: Bool { self.memory.speaksHTTP10(at: self.tick) }
+    var speaksHTTP10: Bool { self.memory.speaksHTTP10(at: self.coarseNow) }
 
-    func answered(minorVersion: UInt8) {
-        self.memory.answered(minorVersion: minorVersion, at: self.tick)
+    func responded(minorVersion: UInt8) {
+        self.memory.responded(minorVersion: minorVersion, at: self.coarseNow)
     }
 
     /// The upstream may be asked before a large body is sent to it with `token`, a slot's.
-    func mayExpect(_ token: TokenMark, slot: Int) -> Bool {
-        !self.speaksHTTP10 && self.memory.expectations.mayExpect(token, slot: slot, at: self.tick)
+    func mayExpect(_ token: TokenVersion, slot: Int) -> Bool {
+        !self.speaksHTTP10 && self.memory.expectations.mayExpect(token, slot: slot, at: self.coarseNow)
     }
 
     /// The upstream has answered 417 when it was asked, or not at all, or has closed the connection.
     func refusedExpectation() {
-        self.memory.expectations.refused(at: self.tick)
+        self.memory.expectations.refused(at: self.coarseNow)
     }
 
     /// The upstream has answered a request with that token otherwise than that it is dead.
-    func took(_ token: TokenMark, slot: Int) {
-        self.memory.expectations.took(token, slot: slot, at: self.tick)
+    func took(_ token: TokenVersion, slot: Int) {
+        self.memory.expectations.took(token, slot: slot, at: self.coarseNow)
     }
 
     /// The upstream calls that token dead.
-    func refused(_ token: TokenMark, slot: Int) {
+    func refused(_ token: TokenVersion, slot: Int) {
         self.memory.expectations.forget(token, slot: slot)
     }
 
@@ -98,13 +98,17 @@ final class UpstreamPool {
     /// request that can be sent again mends it. So looking, which costs a system call, is for requests that can't, and for
     /// connections that have been idle for a tick of the sweep: in a pool under load nothing is looked at twice.
     private func mustLook(at upstream: HTTP1Upstream, for exchange: Exchange) -> Bool {
-        upstream.idleSince != self.tick || !exchange.canSurelyBeRepeated
+        upstream.idleSince != self.coarseNow || !exchange.canSurelyBeRepeated
     }
 
     private func dial(for place: Place) {
         self.count += 1
         place.exchange.dialling()
-        let dial = UpstreamDial(for: place, edition: self.edition, counting: self.loop.limits.upstreams)
+        let dial = UpstreamDial(
+            for: place,
+            configGeneration: self.configGeneration,
+            counting: self.loop.limits.upstreams
+        )
         self.dials.append(dial)
         let bound = NIOLoopBound((pool: self, dial: dial), eventLoop: self.loop.eventLoop)
         let dialled = self.dialer.dial { channel in
@@ -131,7 +135,7 @@ final class UpstreamPool {
 
     private func dialled(_ upstream: HTTP1Upstream, by dial: UpstreamDial) {
         let place = dial.place
-        guard dial.edition == self.edition else {
+        guard dial.configGeneration == self.configGeneration else {
             upstream.close()
             dial.giveUp()
             self.count -= 1
@@ -157,7 +161,7 @@ final class UpstreamPool {
 
     /// A connection is free: the longest waiting exchange gets it, or it becomes idle.
     func released(_ upstream: HTTP1Upstream) {
-        if upstream.edition != self.edition { return upstream.close() }
+        if upstream.configGeneration != self.configGeneration { return upstream.close() }
         // Its end, or something unasked, may stand right behind the answer that was just read.
         if self.waiting.contains(where: { !$0.isLeft }), upstream.isStale { return upstream.close() }
         while let place = self.waiting.popFirst() {
@@ -192,7 +196,7 @@ final class UpstreamPool {
     func sweep() {
         // Those who left would be met only when a connection becomes free, and that may take long.
         if !self.waiting.isEmpty { self.waiting.removeAll { $0.isLeft } }
-        for upstream in self.idle where self.tick.duration(since: upstream.idleSince) > upstream.idleTime {
+        for upstream in self.idle where self.coarseNow.duration(since: upstream.idleSince) > upstream.idleTime {
             upstream.close()
         }
     }
@@ -207,7 +211,7 @@ final class UpstreamPool {
 
     /// Connections made until now serve no further request.
     func renew() {
-        self.edition += 1
+        self.configGeneration += 1
         self.closeIdle()
     }
 

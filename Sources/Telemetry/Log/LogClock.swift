@@ -1,6 +1,6 @@
 package import TokenModel
 
-/// What wall time it is, and was at a moment of the boot clock.
+/// What wall time it is, and was at a moment of the incarnation clock.
 package struct LogClock: Sendable {
     package let now: WallTime
     package let bootNow: BootInstant

@@ -16,7 +16,7 @@ package struct MetricsReport: Sendable {
     }
 
     /// Accounts of one provider that the same is wrong with beside their state, as the admin API names it.
-    package struct Troubles: Sendable {
+    package struct Issues: Sendable {
         package let provider: ProviderID
         package let kind: String
         package let count: Int
@@ -29,7 +29,7 @@ package struct MetricsReport: Sendable {
     }
 
     /// A provider that is asked less often, or not.
-    package struct Standing: Sendable {
+    package struct Availability: Sendable {
         package let provider: ProviderID
         /// Why it would be held; one word.
         package let reason: String
@@ -51,10 +51,10 @@ package struct MetricsReport: Sendable {
     /// Requests that wait for a token.
     package let waiters: Int
     package let accounts: [Accounts]
-    package let troubles: [Troubles]
+    package let issues: [Issues]
     package let refreshes: [RefreshMeter.Provider]
     package let store: [(operation: String, durations: DurationCounts)]
-    package let standings: [Standing]
+    package let standings: [Availability]
     /// By name.
     package let events: [(name: String, count: UInt64)]
     /// Records that the store had lost and were put back.
@@ -68,11 +68,11 @@ package struct MetricsReport: Sendable {
         traffic: TrafficCounts,
         waiters: Int,
         accounts: [Accounts],
-        troubles: [Troubles] = [],
+        troubles: [Issues] = [],
         refreshes: [RefreshMeter.Provider],
         store: [(operation: String, durations: DurationCounts)],
         repairs: UInt64 = 0,
-        standings: [Standing] = [],
+        standings: [Availability] = [],
         events: [(name: String, count: UInt64)] = [],
         alerts: [(outcome: String, count: UInt64)] = []
     ) {
@@ -81,7 +81,7 @@ package struct MetricsReport: Sendable {
         self.traffic = traffic
         self.waiters = waiters
         self.accounts = accounts
-        self.troubles = troubles
+        self.issues = troubles
         self.refreshes = refreshes
         self.store = store
         self.repairs = repairs
@@ -159,7 +159,7 @@ package struct MetricsReport: Sendable {
             text.sample(["provider": accounts.provider.rawValue, "state": accounts.state], accounts.count)
         }
         text.begin("martlet_account_troubles", .gauge, "Accounts with no next token in sight, whatever their state.")
-        for troubles in self.troubles {
+        for troubles in self.issues {
             text.sample(["provider": troubles.provider.rawValue, "trouble": troubles.kind], troubles.count)
         }
         text.begin("martlet_provider_held", .gauge, "1 while a provider is sent nothing but a probe, by why.")

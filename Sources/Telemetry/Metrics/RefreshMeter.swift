@@ -29,7 +29,7 @@ package final class RefreshMeter: Sendable {
     }
 
     /// Counts these too. What was counted of others stays, as counters must.
-    package func follow(_ providers: [ProviderID]) {
+    package func reload(_ providers: [ProviderID]) {
         self.counts.withLock { counts in
             for provider in providers where counts[provider] == nil { counts[provider] = self.none }
         }

@@ -22,7 +22,7 @@ package final class LoopMeter {
     /// - Parameters:
     ///   - routes: begin with those there were, so that what was counted stays where it is.
     ///   - log: takes a line per request from now on.
-    package func follow(routes: [String], log: LogWriter?) {
+    package func reload(routes: [String], log: LogWriter?) {
         self.counts.grow(routes: routes.count)
         guard let log else {
             self.accessLog?.close()

@@ -3,12 +3,12 @@ package import TokenStorage
 
 /// As much of a host's state as a test gives it; the rest is as without any.
 package struct PartialHostState: HostState {
-    private let witness: any BootWitness
+    private let witness: any IncarnationWitness
     private let journal: any SuccessJournal
     private let copy: any KillLogCopy
 
     package init(
-        witness: (any BootWitness)? = nil,
+        witness: (any IncarnationWitness)? = nil,
         journal: (any SuccessJournal)? = nil,
         copy: (any KillLogCopy)? = nil
     ) {
@@ -19,7 +19,7 @@ package struct PartialHostState: HostState {
 
     package var limitations: [String] { [] }
 
-    package func isDead(_ boot: BootID) async -> Bool { await self.witness.isDead(boot) }
+    package func isDead(_ incarnation: IncarnationID) async -> Bool { await self.witness.isDead(incarnation) }
 
     package func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? {
         await self.journal.keep(record, for: account)
@@ -30,10 +30,12 @@ package struct PartialHostState: HostState {
     package var isAllThatLasts: Bool { self.copy.isAllThatLasts }
     package func entries() async throws(StoreError) -> [KeptEntry] { try await self.copy.entries() }
     package func add(_ entries: [KeptEntry]) async throws(StoreError) { try await self.copy.add(entries) }
-    package func drop(order id: String) async -> Bool { await self.copy.drop(order: id) }
-    package func orders() async throws(StoreError) -> [Result<Secret, StoreError>] { try await self.copy.orders() }
+    package func drop(pendingKill id: String) async -> Bool { await self.copy.drop(pendingKill: id) }
+    package func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>] {
+        try await self.copy.pendingKills()
+    }
 
-    package func keep(order bytes: Secret, id: String) async throws(StoreError) {
-        try await self.copy.keep(order: bytes, id: id)
+    package func keep(pendingKill bytes: Secret, id: String) async throws(StoreError) {
+        try await self.copy.keep(pendingKill: bytes, id: id)
     }
 }

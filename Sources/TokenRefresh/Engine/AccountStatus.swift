@@ -29,11 +29,11 @@ package struct AccountStatus: Equatable, Sendable {
     /// where no refresh was tried since.
     package internal(set) var lastError: String?
     /// What callers would be told of the refresh that this is shown after; `nil` where it brought tokens, or there was none.
-    package internal(set) var refreshError: PassError.Code?
+    package internal(set) var refreshError: CredentialError.Code?
     /// Whether that refresh is waited for no longer, and goes on.
     package internal(set) var isRefreshUnderWay = false
     /// What is wrong beside what ``state`` says.
-    package let trouble: AccountTrouble?
+    package let issue: AccountIssue?
     /// What was granted, where the provider said.
     package let scopes: [String]
 }
@@ -52,36 +52,39 @@ extension AccountStatus {
     ///   - boot: this process's; a claim of its own without a flight is one that was left.
     ///   - gate: the provider's.
     init<Waiter>(
-        _ desk: AccountDesk<Waiter>,
-        boot: BootID,
+        _ accountState: AccountState<Waiter>,
+        incarnation: IncarnationID,
         isConfigured: Bool,
         gate: ProviderGate?,
         now moment: Moment
     ) {
         let now = moment.boot
-        let record = desk.sight?.entry?.record
-        let match = record?.binding.match(desk.binding)
+        let record = accountState.snapshot?.entry?.record
+        let match = record?.binding.match(accountState.binding)
         let isBoundElsewhere =
-            record?.tokens != nil && match != .same && !(desk.mints && record?.tokens?.refreshToken == nil)
-        let isUsable = match != nil && match != .other && desk.sight?.freshness.isUsable(at: now) == true
+            record?.tokens != nil && match != .same && !(accountState.mints && record?.tokens?.refreshToken == nil)
+        let isUsable = match != nil && match != .other && accountState.snapshot?.freshness.isUsable(at: now) == true
         let isClaimed =
             isConfigured
-            && record?.claim.map { $0.boot != boot && !desk.watch.isOverdue($0, at: now) } == true
-        let retryAt = desk.sight?.retryAt ?? .distantPast
-        self.account = desk.account
-        self.provider = isConfigured ? desk.binding.provider : record?.binding.provider ?? desk.binding.provider
+            && record?.claim.map { $0.incarnation != incarnation && !accountState.watch.isOverdue($0, at: now) } == true
+        let retryAt = accountState.snapshot?.retryAt ?? .distantPast
+        self.account = accountState.account
+        self.provider =
+            isConfigured ? accountState.binding.provider : record?.binding.provider ?? accountState.binding.provider
         self.isConfigured = isConfigured
-        if desk.isKilled {
+        if accountState.isKilled {
             self.state = .killed
-        } else if desk.unreadable != nil {
+        } else if accountState.unreadable != nil {
             self.state = .unreadable
-        } else if desk.isEmptied {
+        } else if accountState.isEmptied {
             self.state = .empty
-        } else if isBoundElsewhere || record?.tokens != nil && !desk.mints && record?.trouble?.endsGrant == true {
+        } else if isBoundElsewhere
+            || record?.tokens != nil && !accountState.mints && record?.failureRecord?.endsGrant == true
+        {
             self.state = .reauthorizationRequired
-        } else if record?.tokens == nil, !desk.mints {
+        } else if record?.tokens == nil, !accountState.mints {
             self.state = .empty
-        } else if desk.isFlying || isClaimed {
+        } else if accountState.isFlying || isClaimed {
             self.state = .refreshing
         } else if now < retryAt || (gate?.isHeld == true && !isUsable) {
             self.state = .backingOff
@@ -89,23 +92,23 @@ extension AccountStatus {
             self.state = isUsable ? .valid : .expired
         }
         // A minted token of another client is not used, and not waited for to end.
-        let isAnothers = desk.mints && match != .same
+        let isAnothers = accountState.mints && match != .same
         self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil || isAnothers ? nil : $0.expiresAt }
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt
         // A refresh that the kill itself has ended says no more than the state, and not every killed account has had one.
-        let failure = desk.isKilled && desk.lastError?.code == .killed ? nil : desk.lastError
+        let failure = accountState.isKilled && accountState.lastError?.code == .killed ? nil : accountState.lastError
         self.lastError =
-            desk.isEmptied && self.state == .empty
-            ? desk.isRemoved ? Self.tokensRemoved : Self.tokensKilled
+            accountState.isEmptied && self.state == .empty
+            ? accountState.isRemoved ? Self.tokensRemoved : Self.tokensKilled
             : isBoundElsewhere
-                ? Self.boundElsewhere : record?.trouble?.reason ?? failure?.word
-        self.trouble =
+                ? Self.boundElsewhere : record?.failureRecord?.reason ?? failure?.word
+        self.issue =
             switch self.state {
             // Such tokens are another client's, and neither used nor refreshed.
             case .reauthorizationRequired where isBoundElsewhere: nil
             case .refreshing, .backingOff, .valid, .expired, .reauthorizationRequired:
-                isConfigured ? desk.trouble(gate, now: moment) : nil
+                isConfigured ? accountState.issue(gate, now: moment) : nil
             case .killed, .unreadable, .empty: nil
             }
         self.scopes = record?.tokens?.scopes ?? []

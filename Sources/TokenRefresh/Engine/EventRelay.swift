@@ -3,20 +3,20 @@ internal import TokenModel
 
 /// Hands events on in the order they were posted, one at a time.
 ///
-/// Whoever calls ``deliver()`` comes back only when all that was posted before has been received, by whomever: so a pass
+/// Whoever calls ``deliver()`` comes back only when all that was posted before has been received, by whomever: so a credential
 /// that is given as an answer has been announced before.
 final class EventRelay: Sendable {
-    private let queue = Mutex<[PassEvent]>([])
+    private let queue = Mutex<[CredentialEvent]>([])
     /// Held while events are received. The receiver must not come back here: it hands over and returns.
     private let delivery = Mutex(())
-    private let receive: @Sendable (PassEvent) -> Void
+    private let receive: @Sendable (CredentialEvent) -> Void
 
-    init(_ receive: @escaping @Sendable (PassEvent) -> Void) {
+    init(_ receive: @escaping @Sendable (CredentialEvent) -> Void) {
         self.receive = receive
     }
 
     /// Puts an event behind those posted before. Call it in the same critical section as the change it tells of.
-    func post(_ event: PassEvent) {
+    func post(_ event: CredentialEvent) {
         self.queue.withLock { $0.append(event) }
     }
 
@@ -29,7 +29,7 @@ final class EventRelay: Sendable {
         }
     }
 
-    private func take() -> [PassEvent]? {
+    private func take() -> [CredentialEvent]? {
         self.queue.withLock { events in
             defer { events = [] }
             return events.isEmpty ? nil : events

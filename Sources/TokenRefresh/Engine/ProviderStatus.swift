@@ -5,13 +5,13 @@ package import TokenModel
 /// A provider as an operator is shown it.
 package struct ProviderStatus: Equatable, Sendable {
     package let provider: ProviderID
-    package let state: ProviderStanding.Word
+    package let state: ProviderAvailability.Word
     /// When it is asked again; `nil` where nothing keeps requests from it, or one finds out now.
     package let retryAt: WallTime?
     /// Whether a kill revokes anything there; `nil` while nobody knows.
     package let revokes: Bool?
 
-    package init(provider: ProviderID, state: ProviderStanding.Word, retryAt: WallTime?, revokes: Bool? = nil) {
+    package init(provider: ProviderID, state: ProviderAvailability.Word, retryAt: WallTime?, revokes: Bool? = nil) {
         self.provider = provider
         self.state = state
         self.retryAt = retryAt
@@ -26,11 +26,11 @@ extension RefreshEngine {
         let endpoints = self.state.withLock { state in
             Dictionary(state.plans.values.map { ($0.provider, $0.endpoint) }) { first, _ in first }
         }
-        return self.providers.sorted { $0.key < $1.key }.map { provider, standing in
+        return self.providers.sorted { $0.key < $1.key }.map { provider, availability in
             ProviderStatus(
                 provider: provider,
-                state: standing.word,
-                retryAt: standing.retryAt.map { now.wall.advanced(by: max(now.boot.duration(to: $0), .zero)) },
+                state: availability.word,
+                retryAt: availability.retryAt.map { now.wall.advanced(by: max(now.boot.duration(to: $0), .zero)) },
                 revokes: endpoints[provider]?.revokes
             )
         }

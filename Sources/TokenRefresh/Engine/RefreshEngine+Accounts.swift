@@ -55,7 +55,7 @@ extension RefreshEngine {
         if await self.statuses().contains(where: { $0.provider == provider }) { return true }
         // An adopted account's tokens are killed by the name of the provider before, too; all records have just been read.
         return self.state.withLock { state in
-            state.desks.values.contains { $0.sight?.entry?.record.providers.contains(provider) == true }
+            state.accountStates.values.contains { $0.snapshot?.entry?.record.providers.contains(provider) == true }
         }
     }
 
@@ -120,7 +120,7 @@ extension RefreshEngine {
             if epochs.verdict(on: old, of: account, at: plan.provider) != .live { old?.rememberKilled() }
             if let old {
                 guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
-                    throw .takenToken(account, by: epochs.takings(on: old, of: account, at: plan.provider))
+                    throw .takenToken(account, by: epochs.invalidation(on: old, of: account, at: plan.provider))
                 }
                 await self.takeAwayIfPossible(old, of: account)
             }
@@ -135,8 +135,8 @@ extension RefreshEngine {
                     lifetime: accessToken == nil ? .zero : lifetime,
                     scopes: scopes
                 ),
-                stamp: epochs.last,
-                stampEntry: epochs.lastEntry,
+                observedEpoch: epochs.last,
+                observedEntry: epochs.lastEntry,
                 binding: plan.binding,
                 killed: old?.killed ?? [],
                 // Of the client, not of the grant.
@@ -220,8 +220,8 @@ extension RefreshEngine {
     ///   and which of the two.
     func rewrite(
         _ account: AccountID,
-        isDone: ((AccountRecord, AccountPlan) -> Bool)? = nil,
-        _ make: (AccountVault.Entry?, AccountPlan) async throws(AccountChangeError) -> AccountRecord?
+        isDone: ((AccountRecord, AccountConfiguration) -> Bool)? = nil,
+        _ make: (AccountVault.Entry?, AccountConfiguration) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
         var lastError = StoreError(.conflict, "other writers came between each time")
@@ -271,9 +271,15 @@ extension RefreshEngine {
         let now = self.timepiece.now
         return self.state.withLock { state in
             guard state.plans[account] != nil else { return nil }
-            return state.desks[account].map { desk in
-                let gate = state.gates[desk.binding.provider]
-                return AccountStatus(desk, boot: self.boot, isConfigured: true, gate: gate, now: now)
+            return state.accountStates[account].map { accountState in
+                let gate = state.gates[accountState.binding.provider]
+                return AccountStatus(
+                    accountState,
+                    incarnation: self.incarnation,
+                    isConfigured: true,
+                    gate: gate,
+                    now: now
+                )
             }
         }
     }
@@ -286,13 +292,13 @@ extension RefreshEngine {
         case .success(nil):
             return nil
         case .success(let entry?):
-            var desk = Desk(account: account, binding: entry.record.binding, epochs: epochs)
-            _ = desk.observe(entry, now: now)
-            return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
+            var accountState = Account(account: account, binding: entry.record.binding, epochs: epochs)
+            _ = accountState.observe(entry, now: now)
+            return AccountStatus(accountState, incarnation: self.incarnation, isConfigured: false, gate: nil, now: now)
         case .failure(let error) where error.code == .unreadable:
-            var desk = Desk(account: account, binding: nobody, epochs: epochs)
-            _ = desk.observeUnreadable(.unreadable(account, error))
-            return AccountStatus(desk, boot: self.boot, isConfigured: false, gate: nil, now: now)
+            var accountState = Account(account: account, binding: nobody, epochs: epochs)
+            _ = accountState.observeUnreadable(.unreadable(account, error))
+            return AccountStatus(accountState, incarnation: self.incarnation, isConfigured: false, gate: nil, now: now)
         case .failure:
             return nil
         }
@@ -324,10 +330,10 @@ extension AccountChangeError {
     /// Of which of an account's killed and removed tokens it is nothing is kept.
     fileprivate static func takenToken(
         _ account: AccountID,
-        by takings: KillEpochs.Takings
+        by invalidation: KillEpochs.Invalidation
     ) -> AccountChangeError {
         let what =
-            switch (takings.kill, takings.removal) {
+            switch (invalidation.kill, invalidation.removal) {
             case (nil, .some): "was removed here: it"
             case (.some, .some): "was killed or removed here, and"
             default: "was killed, and"

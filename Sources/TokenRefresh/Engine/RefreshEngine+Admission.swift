@@ -14,12 +14,12 @@ extension RefreshEngine {
     /// - Parameter ticket: set when it may.
     /// - Returns: why it may not.
     func admit(
-        _ plan: AccountPlan,
-        _ demand: Demand,
+        _ plan: AccountConfiguration,
+        _ refresh: RefreshRequest,
         as ticket: inout ProviderGate.Ticket?
-    ) async -> PassError? {
-        switch self.queue(plan, demand) {
-        case .refused(let refusal): return PassError(refusal, of: plan.provider)
+    ) async -> CredentialError? {
+        switch self.queue(plan, refresh) {
+        case .refused(let refusal): return CredentialError(refusal, of: plan.provider)
         case .at(let moment):
             var now = self.timepiece.now.boot
             while now < moment, self.mayGoOn(plan) {
@@ -27,7 +27,7 @@ extension RefreshEngine {
                 now = self.timepiece.now.boot
             }
         }
-        switch self.enter(plan, demand) {
+        switch self.enter(plan, refresh) {
         case .success(let admitted):
             ticket = admitted
             return nil
@@ -37,19 +37,21 @@ extension RefreshEngine {
     }
 
     /// Why nothing is sent yet, where the record, as it was read, does not say so; an operator's wish goes before it.
-    func unwrittenObstacle(to plan: AccountPlan, _ demand: Demand, _ entry: AccountVault.Entry?) -> PassError? {
-        guard !demand.isForced else { return nil }
+    func unwrittenObstacle(to plan: AccountConfiguration, _ refresh: RefreshRequest, _ entry: AccountVault.Entry?)
+        -> CredentialError?
+    {
+        guard !refresh.isForced else { return nil }
         let now = self.timepiece.now.boot
-        return self.state.withLock { $0.desks[plan.account]?.unwrittenObstacle(in: entry?.version, now: now) }
+        return self.state.withLock { $0.accountStates[plan.account]?.unwrittenObstacle(in: entry?.version, now: now) }
     }
 
-    private func queue(_ plan: AccountPlan, _ demand: Demand) -> ProviderGate.Place {
+    private func queue(_ plan: AccountConfiguration, _ refresh: RefreshRequest) -> ProviderGate.Place {
         let now = self.timepiece.now.boot
         let (place, isCrowded): (ProviderGate.Place, Bool?) = self.state.withLock { state in
             let patience = state.limits.wait(for: plan)
             guard
                 let place = state.gates[plan.provider]?
-                    .queue(plan.account, isForced: demand.isForced, patience: patience, now: now)
+                    .queue(plan.account, isForced: refresh.isForced, patience: patience, now: now)
             else { return (.at(now), nil) }
             guard case .at(let moment) = place else { return (place, nil) }
             return (place, state.gates[plan.provider]?.crowding(wait: now.duration(to: moment), now: now))
@@ -66,11 +68,13 @@ extension RefreshEngine {
         return place
     }
 
-    private func mayGoOn(_ plan: AccountPlan) -> Bool {
+    private func mayGoOn(_ plan: AccountConfiguration) -> Bool {
         self.obsolescence(of: plan) == nil
     }
 
-    private func enter(_ plan: AccountPlan, _ demand: Demand) -> Result<ProviderGate.Ticket, PassError> {
+    private func enter(_ plan: AccountConfiguration, _ refresh: RefreshRequest) -> Result<
+        ProviderGate.Ticket, CredentialError
+    > {
         let now = self.timepiece.now.boot
         return self.state.withLock { state in
             if let obstacle = state.obsolescence(of: plan) {
@@ -80,15 +84,15 @@ extension RefreshEngine {
             // What the configuration names has a gate.
             guard
                 let entry = state.gates[plan.provider]?
-                    .admit(plan.account, isForced: demand.isForced, now: now)
+                    .admit(plan.account, isForced: refresh.isForced, now: now)
             else { return .failure(.notConfigured(plan.account)) }
             switch entry {
             case .failure(let refused):
                 state.gates[plan.provider]?.giveBack()
-                return .failure(PassError(refused.refusal, of: plan.provider))
+                return .failure(CredentialError(refused.refusal, of: plan.provider))
             case .success(let ticket):
-                let lifetime = state.desks[plan.account]?.sight?.entry?.record.tokens?.lifetime
-                guard let wait = state.desks[plan.account]?.limit.admit(lifetime: lifetime, now: now) else {
+                let lifetime = state.accountStates[plan.account]?.snapshot?.entry?.record.tokens?.lifetime
+                guard let wait = state.accountStates[plan.account]?.limit.admit(lifetime: lifetime, now: now) else {
                     return .success(ticket)
                 }
                 state.gates[plan.provider]?.withdraw(ticket, of: plan.account, now: now)
@@ -98,7 +102,7 @@ extension RefreshEngine {
     }
 
     /// Says what has changed between a provider and this process; that it refuses the client is told as an event.
-    func log(_ changes: ProviderGate.Changes, of plan: AccountPlan) {
+    func log(_ changes: ProviderGate.Changes, of plan: AccountConfiguration) {
         let facts: Logger.Metadata = [LogField.account: "\(plan.account)", LogField.provider: "\(plan.provider)"]
         if changes.refusesClient == false {
             self.logger.notice("a provider takes the client again", metadata: facts)
@@ -113,16 +117,16 @@ extension RefreshEngine {
     }
 
     /// How each provider of the configuration stands with this process.
-    package var providers: [ProviderID: ProviderStanding] {
+    package var providers: [ProviderID: ProviderAvailability] {
         self.state.withLock { state in
             let configured = Set(state.plans.values.map(\.provider))
-            return state.gates.filter { configured.contains($0.key) }.mapValues(\.standing)
+            return state.gates.filter { configured.contains($0.key) }.mapValues(\.availability)
         }
     }
 
     /// A gate for each provider of `plans`; those there are go on.
     static func gates(
-        _ plans: [AccountID: AccountPlan],
+        _ plans: [AccountID: AccountConfiguration],
         after known: [ProviderID: ProviderGate] = [:],
         now: BootInstant
     ) -> [ProviderID: ProviderGate] {
@@ -131,7 +135,7 @@ extension RefreshEngine {
             guard let plan = plans.first else { continue }
             let timeout = plan.timeout
             var gate = known[provider] ?? ProviderGate(plan.rate, accounts: plans.count, timeout: timeout)
-            gate.follow(plan.rate, accounts: plans.count, timeout: timeout, now: now)
+            gate.reload(plan.rate, accounts: plans.count, timeout: timeout, now: now)
             gates[provider] = gate
         }
         return gates
@@ -153,20 +157,20 @@ extension FlightOutcome {
     var clientLesson: ProviderHold.Lesson { self.lesson == .nothing && self.uses > 0 ? .silence : self.lesson }
 
     /// What it says about whether the provider can be asked at all.
-    var answer: ProviderBreaker.Lesson {
-        if self.lesson != .nothing { return .answered }
-        switch self.setback {
+    var resume: ProviderBreaker.Lesson {
+        if self.lesson != .nothing { return .responded }
+        switch self.failure {
         // Not the provider's doing: the store was too slow, the configuration changed, or the process ends.
         case .notSent(.sendingTooLate)?, .notSent(.shutDown)?, .claimBroken?, nil: return .nothing
         case .notSent?, .ambiguous?, .throttled?: return .failed
         case .notProvider?: return .notProvider
-        case .config?, .accountConfig?, .refused?, .dead?: return .answered
+        case .config?, .accountConfig?, .refused?, .dead?: return .responded
         }
     }
 }
 
-extension PassError {
-    /// What a provider's gate means to someone who wants a pass.
+extension CredentialError {
+    /// What a provider's gate means to someone who wants a credential.
     init(_ refusal: ProviderGate.Refusal, of provider: ProviderID) {
         switch refusal {
         case .refusesClient(let retryAfter):

@@ -48,21 +48,21 @@ extension RefreshEngine {
     /// Begins no errand any more: the process is about to stop, and what it has asked a provider it must wait for.
     package func stopErrands() { self.state.withLock { $0.endsSoon = true } }
 
-    private func errand(for plan: AccountPlan, now: BootInstant, _ state: inout State) -> Job? {
+    private func errand(for plan: AccountConfiguration, now: BootInstant, _ state: inout State) -> Job? {
         let account = plan.account
-        guard state.desks[account]?.sight != nil else { return .look(plan) }
+        guard state.accountStates[account]?.snapshot != nil else { return .look(plan) }
         guard let due = self.appointment(of: plan, now: now, &state) else { return nil }
         guard due <= now else {
             state.agenda.set(due, for: account, of: plan.provider)
             return nil
         }
-        guard let demand = state.desks[account]?.keepAppointment() else { return nil }
+        guard let refresh = state.accountStates[account]?.keepAppointment() else { return nil }
         state.flights += 1
-        return .fly(plan, demand)
+        return .fly(plan, refresh)
     }
 
-    private func appointment(of plan: AccountPlan, now: BootInstant, _ state: inout State) -> BootInstant? {
-        state.desks[plan.account]?.appointment(plan.timing, now: now, random: self.random)
+    private func appointment(of plan: AccountConfiguration, now: BootInstant, _ state: inout State) -> BootInstant? {
+        state.accountStates[plan.account]?.appointment(plan.timing, now: now, random: self.random)
     }
 
     /// Moves an account in the schedule, after anything about it has changed.
@@ -74,7 +74,7 @@ extension RefreshEngine {
     }
 
     /// An errand has ended: another of the same provider may begin, if one had to wait for that.
-    func errandEnded(_ plan: AccountPlan, _ state: inout State) {
+    func errandEnded(_ plan: AccountConfiguration, _ state: inout State) {
         state.agenda.end(plan.account, of: plan.provider)
         self.ringIfEarlier(&state)
     }
@@ -86,12 +86,13 @@ extension RefreshEngine {
     }
 
     /// Reads the record of an account that nobody has asked for yet: it may have to be kept alive.
-    func lookFirst(by plan: AccountPlan) async {
+    func lookFirst(by plan: AccountConfiguration) async {
         let account = plan.account
         await self.look(at: account)
         self.state.withLock { state in
-            if let now = state.plans[account], let desk = state.desks[account], desk.sight == nil,
-                desk.unreadable == nil
+            if let now = state.plans[account], let accountState = state.accountStates[account],
+                accountState.snapshot == nil,
+                accountState.unreadable == nil
             {
                 let rest = Self.restAfterUnread * (1 + self.random())
                 state.agenda.set(self.timepiece.now.boot.advanced(by: rest), for: account, of: now.provider)

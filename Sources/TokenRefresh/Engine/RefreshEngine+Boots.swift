@@ -4,10 +4,10 @@ internal import TokenStorage
 
 /// What this host's disk knows: who has ended, and what they left.
 extension RefreshEngine {
-    /// Whether a record that was read carries the claim of another boot that has ended for certain.
+    /// Whether a record that was read carries the claim of another incarnation that has ended for certain.
     func isHolderDead(_ result: Result<AccountVault.Entry?, StoreError>) async -> Bool {
-        guard let claim = (try? result.get())?.record.claim, claim.boot != self.boot else { return false }
-        return await self.host.isDead(claim.boot)
+        guard let claim = (try? result.get())?.record.claim, claim.incarnation != self.incarnation else { return false }
+        return await self.host.isDead(claim.incarnation)
     }
 
     func log(isJournalled: Bool, _ account: AccountID) {

@@ -17,25 +17,27 @@ extension RefreshEngine {
             if counts[plan.provider] == nil { counts[plan.provider] = AccountCounts() }
             guard self.hasSeen(plan.account), let status = self.knownStatus(of: plan.account) else { continue }
             counts[plan.provider]?.states[status.state, default: 0] += 1
-            if let trouble = status.trouble { counts[plan.provider]?.troubles[trouble.kind, default: 0] += 1 }
+            if let failureRecord = status.issue { counts[plan.provider]?.issues[failureRecord.kind, default: 0] += 1 }
         }
         return counts
     }
 
     /// Whether the record was never seen, or was seen a while ago and is not read again now and then, as it is while its
-    /// account has a pass.
+    /// account has a credential.
     private func knowsLittle(of account: AccountID, now: BootInstant) -> Bool {
         self.state.withLock { state in
-            guard let desk = state.desks[account], !desk.hasAnnouncedPass else { return false }
-            guard let sight = desk.sight else { return true }
-            return sight.readAt.duration(to: now) >= state.limits.rereadInterval
+            guard let accountState = state.accountStates[account], !accountState.hasAnnouncedCredential else {
+                return false
+            }
+            guard let snapshot = accountState.snapshot else { return true }
+            return snapshot.readAt.duration(to: now) >= state.limits.rereadInterval
         }
     }
 
     private func hasSeen(_ account: AccountID) -> Bool {
         self.state.withLock { state in
-            guard let desk = state.desks[account] else { return false }
-            return desk.sight != nil || desk.unreadable != nil
+            guard let accountState = state.accountStates[account] else { return false }
+            return accountState.snapshot != nil || accountState.unreadable != nil
         }
     }
 }

@@ -6,7 +6,7 @@ internal import TokenStorage
 extension RefreshEngine {
     /// What a flight's end is worth telling.
     func events(
-        of plan: AccountPlan,
+        of plan: AccountConfiguration,
         _ outcome: FlightOutcome,
         _ changes: ProviderGate.Changes,
         at now: Moment,
@@ -24,34 +24,34 @@ extension RefreshEngine {
                 )
             )
         }
-        let reason = outcome.sight?.entry?.record.trouble?.reason
+        let reason = outcome.snapshot?.entry?.record.failureRecord?.reason
         if outcome.declaredDead { tell(.reauthorizationRequired, of: plan.account, reason) }
         if changes.refusesClient == true { tell(.providerConfig, of: nil, reason) }
         guard case .failed(let error) = outcome.result else { return events }
-        switch (error.code, outcome.setback) {
+        switch (error.code, outcome.failure) {
         case (.providerConfig, .accountConfig?):
-            if state.desks[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true {
+            if state.accountStates[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true {
                 tell(.providerConfig, of: plan.account, reason)
             }
         case (.providerConfig, _) where error.isNotProvider:
             // All of a provider's accounts meet it: the first is told.
-            if state.desks[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true,
+            if state.accountStates[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true,
                 state.gates[plan.provider]?.tellsNotProvider() == true
             {
-                tell(.providerConfig, of: plan.account, reason ?? AccountTrouble.notProvider)
+                tell(.providerConfig, of: plan.account, reason ?? AccountIssue.notProvider)
             }
         case (.refreshFailed, .refused?) where !plan.grant.mints:
             // Counted in the record, by whichever replica: the first of a row is told.
-            if outcome.sight?.entry?.record.trouble?.tries == 1 {
+            if outcome.snapshot?.entry?.record.failureRecord?.tries == 1 {
                 tell(.refusedWithoutReason, of: plan.account, reason)
             }
         case (.refreshFailed, .some):
-            if state.desks[plan.account]?.beginOutage(.refreshFailed, now: now.boot) == true {
+            if state.accountStates[plan.account]?.beginOutage(.refreshFailed, now: now.boot) == true {
                 tell(.refreshFailed, of: plan.account, reason)
             }
         case (.refreshFailed, nil) where state.gates[plan.provider]?.isFailing == true:
-            if state.desks[plan.account]?.beginOutage(.refreshFailed, now: now.boot) == true {
-                tell(.refreshFailed, of: plan.account, AccountTrouble.providerFailing)
+            if state.accountStates[plan.account]?.beginOutage(.refreshFailed, now: now.boot) == true {
+                tell(.refreshFailed, of: plan.account, AccountIssue.providerFailing)
             }
         default: break
         }
@@ -68,7 +68,7 @@ extension RefreshEngine {
             ]
             if let account = event.account { facts[LogField.account] = "\(account)" }
             switch event.kind {
-            case .reauthorizationRequired where event.reason.hasSuffix(AccountRecord.Trouble.lostProcess):
+            case .reauthorizationRequired where event.reason.hasSuffix(AccountRecord.FailureRecord.lostProcess):
                 self.logger.error(
                     """
                     a grant is dead, since a process ended or lost the store while its refresh token was being spent: \
@@ -83,7 +83,7 @@ extension RefreshEngine {
                     "a provider refuses and gives no reason: sign in again, or look at the client's id and secret",
                     metadata: facts
                 )
-            case .providerConfig where event.reason.hasPrefix(AccountTrouble.notProvider):
+            case .providerConfig where event.reason.hasPrefix(AccountIssue.notProvider):
                 self.logger.error("something else than the provider answers at its token endpoint", metadata: facts)
             case .providerConfig where event.account == nil:
                 self.logger.error("a provider refuses the client and is asked less often", metadata: facts)
@@ -97,14 +97,14 @@ extension RefreshEngine {
     }
 }
 
-extension AccountDesk {
+extension AccountState {
     /// Takes note that there is no valid token and none could be had.
     ///
     /// - Returns: whether that is new: since the last token set, or the last reload.
     mutating func beginOutage(_ kind: RefreshEvent.Kind, now: BootInstant) -> Bool {
         // A token that an upstream has refused is none, however long it was to live.
-        let isRefused = self.refusal != nil && self.refusal?.of == self.sight?.mark
-        let isUsable = self.sight?.freshness.isUsable(at: now) == true && !isRefused
+        let isRefused = self.refusal != nil && self.refusal?.of == self.snapshot?.tokenVersion
+        let isUsable = self.snapshot?.freshness.isUsable(at: now) == true && !isRefused
         return !isUsable && self.toldOutages.insert(kind).inserted
     }
 }

@@ -7,11 +7,11 @@ internal import TokenStorage
 
 /// Performs what a flight decides.
 extension RefreshEngine {
-    func fly(_ plan: AccountPlan, _ demand: Demand) async {
+    func fly(_ plan: AccountConfiguration, _ refresh: RefreshRequest) async {
         let account = plan.account
         // In one order for the whole flight, whatever other flights learn meanwhile.
         let proofs = plan.endpoint.proofs
-        let flightPlan = FlightPlan(
+        let flightPlan = FlightParameters(
             account: account,
             binding: plan.binding,
             mints: plan.grant.mints ? .random() : nil,
@@ -23,14 +23,16 @@ extension RefreshEngine {
             timeout: plan.timeout,
             answerTimeout: plan.endpoint.answerTimeout,
             journalsFirst: self.vault.guarantees.reach == .network,
-            boot: self.boot,
+            incarnation: self.incarnation,
             claim: .random(),
-            demand: demand,
+            refresh: refresh,
             epochs: self.state.withLock { $0.epochs },
             jitter: self.random()
         )
-        let (sight, watch) = self.state.withLock { ($0.desks[account]?.sight, $0.desks[account]?.watch) }
-        var flight = Flight(flightPlan, sight: sight, watch: watch ?? ClaimWatch())
+        let (snapshot, watch) = self.state.withLock {
+            ($0.accountStates[account]?.snapshot, $0.accountStates[account]?.watch)
+        }
+        var flight = Flight(flightPlan, snapshot: snapshot, watch: watch ?? ClaimWatch())
         var ticket: ProviderGate.Ticket?
         var complaint: BootInstant?
         var place: JournalPlace?
@@ -38,7 +40,7 @@ extension RefreshEngine {
         var action = flight.begin()
         while true {
             if let since = flight.awaitsAnswerSince {
-                self.state.withLock { $0.desks[account]?.awaitsAnswerSince = since }
+                self.state.withLock { $0.accountStates[account]?.awaitsAnswerSince = since }
             }
             await failpoints.reach(action, of: flight)
             switch action {
@@ -50,13 +52,13 @@ extension RefreshEngine {
                 let binding = await self.learnIssuer(by: plan)
                 // By what is known before, since whoever is admitted counts; by a read of the log after.
                 var epochs = self.state.withLock { $0.epochs }
-                var refusal = Self.refusal(of: flight.sight?.entry?.record, of: plan, by: epochs)
+                var refusal = Self.refusal(of: flight.snapshot?.entry?.record, of: plan, by: epochs)
                 if refusal == nil {
-                    refusal = flight.sight?.issuerObstacle(of: account, bound: binding, plan.grant.mints)
+                    refusal = flight.snapshot?.issuerObstacle(of: account, bound: binding, plan.grant.mints)
                 }
-                if refusal == nil { refusal = self.unwrittenObstacle(to: plan, demand, flight.sight?.entry) }
-                if refusal == nil { refusal = await self.admit(plan, demand, as: &ticket) }
-                if refusal == nil { (refusal, epochs) = await self.judge(flight.sight?.entry?.record, of: plan) }
+                if refusal == nil { refusal = self.unwrittenObstacle(to: plan, refresh, flight.snapshot?.entry) }
+                if refusal == nil { refusal = await self.admit(plan, refresh, as: &ticket) }
+                if refusal == nil { (refusal, epochs) = await self.evaluate(flight.snapshot?.entry?.record, of: plan) }
                 action = flight.didAdmit(refusal, under: epochs, boundTo: binding, now: self.timepiece.now)
             case .write(let record, let expecting):
                 if record.claim != nil { await self.waitOutFall() }
@@ -64,28 +66,28 @@ extension RefreshEngine {
                     action = flight.didWithdraw(reason)
                     continue
                 }
-                if let old = flight.sight?.entry?.record, old.grant != record.grant {
+                if let old = flight.snapshot?.entry?.record, old.grant != record.grant {
                     await self.takeAwayIfPossible(old, of: account)
                 }
                 let sentAt = self.timepiece.now.boot
                 // Before, since the store's hint of it may come before its answer.
                 let version = self.vault.version(behind: expecting)
-                self.state.withLock { _ = $0.desks[account]?.flightWrites.insert(version) }
+                self.state.withLock { _ = $0.accountStates[account]?.flightWrites.insert(version) }
                 let result = await self.write(record, for: account, as: version, expecting: expecting)
                 if case .failure = result {
                     // Another's may come to have that number.
-                    self.state.withLock { _ = $0.desks[account]?.flightWrites.remove(version) }
+                    self.state.withLock { _ = $0.accountStates[account]?.flightWrites.remove(version) }
                 }
                 self.log(result, of: account, complaint: &complaint)
                 if case .success = result {
-                    self.logTakeover(of: account, by: record, after: flight.sight?.entry?.record)
+                    self.logTakeover(of: account, by: record, after: flight.snapshot?.entry?.record)
                 }
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
                 // There is one where a token is to be sent.
                 let issuer = flight.issuer ?? plan.binding.issuer
                 let endpoint = proofs[flight.proof].sending(onlyTo: issuer)
-                let spent = flight.sight?.mark
+                let spent = flight.snapshot?.tokenVersion
                 let result = await self.exchange(by: plan) {
                     await endpoint.redeem(refreshToken, scopes: plan.scopes) {
                         self.mayStillSend(by: sendBy, for: plan, spending: spent)
@@ -115,11 +117,13 @@ extension RefreshEngine {
                 await self.timepiece.rest(until: until)
                 action = flight.didPause(self.state.withLock { $0.stopping })
             case .end(let outcome):
-                if ticket != nil, outcome.uses == 0 { self.state.withLock { $0.desks[account]?.limit.giveBack() } }
+                if ticket != nil, outcome.uses == 0 {
+                    self.state.withLock { $0.accountStates[account]?.limit.giveBack() }
+                }
                 if let place, !outcome.leavesJournal { await self.host.release(place) }
-                self.land(plan, outcome, by: ticket, wasErrand: demand.ripe != nil)
+                self.land(plan, outcome, by: ticket, wasErrand: refresh.ripe != nil)
                 await self.lookForKill(after: outcome, plan)
-                await self.doubtMove(of: outcome.sight?.entry?.record, by: plan)
+                await self.doubtMove(of: outcome.snapshot?.entry?.record, by: plan)
                 return
             }
         }
@@ -127,9 +131,9 @@ extension RefreshEngine {
 
     /// Makes a token request, unless there is a reason against it by now.
     private func exchange(
-        by plan: AccountPlan,
+        by plan: AccountConfiguration,
         _ ask: () async -> TokenVerdict
-    ) async -> Result<TokenVerdict, PassError> {
+    ) async -> Result<TokenVerdict, CredentialError> {
         if let reason = self.obsolescence(of: plan) { return .failure(reason) }
         let account = plan.account
         let sentAt = self.timepiece.now.boot
@@ -173,7 +177,7 @@ extension RefreshEngine {
     }
 
     private func land(
-        _ plan: AccountPlan,
+        _ plan: AccountConfiguration,
         _ outcome: FlightOutcome,
         by ticket: ProviderGate.Ticket?,
         wasErrand: Bool
@@ -188,12 +192,12 @@ extension RefreshEngine {
                 state.gates[plan.provider]?
                 .learned(
                     counts ? outcome.clientLesson : .nothing,
-                    counts ? outcome.answer : .nothing,
+                    counts ? outcome.resume : .nothing,
                     by: ticket,
                     of: plan.account,
                     now: now
                 ) ?? ProviderGate.Changes()
-            let obstacle: PassError? =
+            let obstacle: CredentialError? =
                 if state.stopping > .no {
                     .stopping(plan.account)
                 } else if state.plans[plan.account] == nil {
@@ -201,17 +205,18 @@ extension RefreshEngine {
                 } else {
                     nil
                 }
-            let outcome = outcome.telling(state.gates[plan.provider]?.standing.retryAt, now: now)
-            let wasReadable = state.desks[plan.account]?.unreadable == nil
-            let landing = state.desks[plan.account]?.land(outcome, unless: obstacle, now: now) ?? Desk.Landing()
-            let isSpoiled = wasReadable && state.desks[plan.account]?.unreadable != nil
+            let outcome = outcome.telling(state.gates[plan.provider]?.availability.retryAt, now: now)
+            let wasReadable = state.accountStates[plan.account]?.unreadable == nil
+            let landing =
+                state.accountStates[plan.account]?.land(outcome, unless: obstacle, now: now) ?? Account.Landing()
+            let isSpoiled = wasReadable && state.accountStates[plan.account]?.unreadable != nil
             state.waiters -= landing.served.count
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
             self.reschedule(plan.account, &state)
             if wasErrand { self.errandEnded(plan, &state) }
-            let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, demand: $0) }
+            let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, refresh: $0) }
             let events = self.events(of: plan, outcome, changes, at: moment, &state)
             return (landing, start, changes, events, isSpoiled, state.stopping > .no && state.flights == 0)
         }
@@ -220,25 +225,25 @@ extension RefreshEngine {
         self.log(changes, of: plan)
         self.tell(events)
         self.settle(landing.served)
-        if let start { self.newJobs.yield(.fly(start.plan, start.demand)) }
+        if let start { self.newJobs.yield(.fly(start.plan, start.refresh)) }
         if isOver { self.newJobs.finish() }
     }
 
     /// - Parameter hasTried: the provider was to be asked. A flight that found an account empty, dead or backing off has
     ///   nothing to say that was not said before, and any caller can begin one after the other.
-    private func log(_ plan: AccountPlan, _ outcome: FlightOutcome, hasTried: Bool) {
+    private func log(_ plan: AccountConfiguration, _ outcome: FlightOutcome, hasTried: Bool) {
         var facts: Logger.Metadata = [
             LogField.account: "\(plan.account)",
             LogField.provider: "\(plan.provider)",
             LogField.uses: .stringConvertible(outcome.uses),
         ]
-        if let generation = outcome.sight?.mark?.generation {
+        if let generation = outcome.snapshot?.tokenVersion?.generation {
             facts[LogField.generation] = .stringConvertible(generation.rawValue)
         }
-        if let reason = outcome.sight?.entry?.record.trouble?.reason { facts[LogField.reason] = "\(reason)" }
+        if let reason = outcome.snapshot?.entry?.record.failureRecord?.reason { facts[LogField.reason] = "\(reason)" }
         switch outcome.result {
         case .committed:
-            if let tokens = outcome.sight?.entry?.record.tokens {
+            if let tokens = outcome.snapshot?.entry?.record.tokens {
                 facts[LogField.endsAt] = "\(tokens.expiresAt.rfc3339)"
             }
             self.logger.info("an account was refreshed", metadata: facts)

@@ -65,7 +65,7 @@ extension RefreshEngine {
         _ entry: AccountVault.Entry,
         of account: AccountID,
         by epochs: KillEpochs,
-        _ plan: AccountPlan
+        _ plan: AccountConfiguration
     ) async {
         var dead = entry.record
         dead.rememberKilled()
@@ -73,8 +73,8 @@ extension RefreshEngine {
             grant: .random(),
             generation: .none,
             tokens: nil,
-            stamp: epochs.last,
-            stampEntry: epochs.lastEntry,
+            observedEpoch: epochs.last,
+            observedEntry: epochs.lastEntry,
             binding: (self.plan(of: account) ?? plan).binding,
             killed: dead.killed
         )
@@ -114,10 +114,10 @@ extension RefreshEngine {
     private func standIn(
         for account: AccountID,
         by read: Result<AccountVault.Entry?, StoreError>
-    ) throws(AccountChangeError) -> AccountPlan? {
+    ) throws(AccountChangeError) -> AccountConfiguration? {
         do throws(StoreError) {
             return try read.get().map { entry in
-                AccountPlan(
+                AccountConfiguration(
                     account: account,
                     provider: entry.record.binding.provider,
                     endpoint: self.revoker(of: entry.record.binding)
@@ -143,7 +143,9 @@ extension RefreshEngine {
         }
     }
 
-    private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountPlan) async -> [ForgottenToken] {
+    private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountConfiguration) async
+        -> [ForgottenToken]
+    {
         // What was made for another than the configuration names now goes to that one, and to nobody else.
         let isPlans = record.binding.match(plan.binding) == .same
         let endpoint =

@@ -7,7 +7,7 @@ internal import TokenStorage
 /// Whom refresh tokens go to, where an issuer says itself where that is, and where a record does not say it yet.
 extension RefreshEngine {
     /// Finds out where a refresh token would go to, before anything is decided by it. No token is sent.
-    func learnIssuer(by plan: AccountPlan) async -> AccountRecord.Binding {
+    func learnIssuer(by plan: AccountConfiguration) async -> AccountRecord.Binding {
         await plan.endpoint.locate()
         self.goByKnownIssuer(of: plan.account)
         return plan.binding
@@ -16,7 +16,7 @@ extension RefreshEngine {
     /// Has the account go by what is known by now.
     func goByKnownIssuer(of account: AccountID) {
         guard let binding = self.plan(of: account)?.binding,
-            self.state.withLock({ $0.desks[account]?.binding != binding })
+            self.state.withLock({ $0.accountStates[account]?.binding != binding })
         else { return }
         let now = self.timepiece.now.boot
         self.serve(account) { $0.learn(binding, now: now) }
@@ -24,7 +24,7 @@ extension RefreshEngine {
 
     /// Has an issuer asked anew that is known to name another token endpoint than it did: it may be a mistake that is mended
     /// by now.
-    func doubtMove(of record: AccountRecord?, by plan: AccountPlan) async {
+    func doubtMove(of record: AccountRecord?, by plan: AccountConfiguration) async {
         guard record?.binding.match(plan.binding) == .moved, self.state.withLock({ $0.stopping == .no }) else { return }
         plan.endpoint.doubt()
         _ = await self.learnIssuer(by: plan)

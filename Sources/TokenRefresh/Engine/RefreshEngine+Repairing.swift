@@ -21,10 +21,10 @@ extension RefreshEngine {
     func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {
         var lastError = StoreError(.unreachable, "the store falls back again and again")
         for _ in 0..<Self.mostRepairs {
-            let revision = self.state.withLock { $0.desks[account]?.revision ?? 0 }
+            let revision = self.state.withLock { $0.accountStates[account]?.revision ?? 0 }
             do throws(StoreError) {
                 let entry = try await self.vault.read(account)
-                switch self.state.withLock({ $0.desks[account]?.compare(entry, readAt: revision) }) {
+                switch self.state.withLock({ $0.accountStates[account]?.compare(entry, readAt: revision) }) {
                 case nil, .current?:
                     return .success(entry)
                 case .overtaken?:
@@ -45,7 +45,7 @@ extension RefreshEngine {
         return .failure(lastError)
     }
 
-    /// Writes a record whole, with its own stamp and claim, as a version that no process has seen. What it is written over may
+    /// Writes a record whole, with its own observed epoch and claim, as a version that no process has seen. What it is written over may
     /// know of killed tokens and of a binding that it does not.
     private func putBack(
         _ known: AccountVault.Entry,
@@ -58,7 +58,7 @@ extension RefreshEngine {
         try await self.vault.write(record, for: account, as: version, expecting: entry?.version)
         let repaired = AccountVault.Entry(record: record, version: version)
         // Where the desk is ahead of the store, a flight is about to write what it knows.
-        if self.state.withLock({ $0.desks[account]?.sight?.entry }) == known {
+        if self.state.withLock({ $0.accountStates[account]?.snapshot?.entry }) == known {
             self.take(repaired, of: account, receipt: .stored)
         }
         self.state.withLock { $0.repairs += 1 }
@@ -95,7 +95,7 @@ extension RefreshEngine {
 
     /// Reads each record that this process knows.
     func lookAtAll() async {
-        let known = self.state.withLock { $0.desks.values.filter { $0.sight != nil }.map(\.account) }
+        let known = self.state.withLock { $0.accountStates.values.filter { $0.snapshot != nil }.map(\.account) }
         await withTaskGroup { readers in
             var rest = known.makeIterator()
             for account in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
@@ -118,12 +118,12 @@ extension RefreshEngine {
     }
 }
 
-extension AccountDesk {
+extension AccountState {
     /// Whether a refresh token of that token set is known to be rotated away: another replica may have put back, since it was
     /// claimed, what the store had lost.
-    package func knowsLater(than mark: TokenMark) -> Bool {
-        guard let known = self.sight?.mark else { return false }
-        return known.grant == mark.grant && known.generation > mark.generation
+    package func knowsLater(than tokenVersion: TokenVersion) -> Bool {
+        guard let known = self.snapshot?.tokenVersion else { return false }
+        return known.grant == tokenVersion.grant && known.generation > tokenVersion.generation
     }
 
     /// How a record that was read stands to the known one.

@@ -29,9 +29,9 @@ extension RefreshEngine {
 
     private func perform(_ job: Job) async {
         switch job {
-        case .fly(let plan, let demand):
+        case .fly(let plan, let refresh):
             // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
-            await self.fly(plan, demand)
+            await self.fly(plan, refresh)
         case .look(let plan):
             await self.lookFirst(by: plan)
         case .lookAtAll:
@@ -52,8 +52,8 @@ extension RefreshEngine {
     /// Whether what is known of the account's record is just this write, or the last flight's own. Most hints are of these.
     private func knows(_ version: Version, of account: AccountID) -> Bool {
         self.state.withLock { state in
-            guard let desk = state.desks[account] else { return false }
-            return desk.sight?.entry?.version == version || desk.flightWrites.contains(version)
+            guard let accountState = state.accountStates[account] else { return false }
+            return accountState.snapshot?.entry?.version == version || accountState.flightWrites.contains(version)
         }
     }
 
@@ -64,10 +64,12 @@ extension RefreshEngine {
         }
     }
 
-    /// Looks at each record that has a pass here and is another write than the known one. The store is asked once a second
+    /// Looks at each record that has a credential here and is another write than the known one. The store is asked once a second
     /// at most, however many accounts there are.
     private func rereadChanged() async {
-        var unseen = Set(self.state.withLock { $0.desks.values.filter(\.hasAnnouncedPass).map(\.account) })
+        var unseen = Set(
+            self.state.withLock { $0.accountStates.values.filter(\.hasAnnouncedCredential).map(\.account) }
+        )
         var last: AccountID?
         while !unseen.isEmpty, !Task.isCancelled {
             guard let page = try? await self.vault.versions(behind: last) else { return }
@@ -87,11 +89,13 @@ extension RefreshEngine {
 
     /// Ends when nobody waits; the next who does starts it anew.
     private func watchDeadlines(of account: AccountID) async {
-        while !Task.isCancelled, let next = self.state.withLock({ $0.desks[account]?.nextDeadlineOrUnwatched() }) {
+        while !Task.isCancelled,
+            let next = self.state.withLock({ $0.accountStates[account]?.nextDeadlineOrUnwatched() })
+        {
             await self.timepiece.rest(until: next)
             let now = self.timepiece.now.boot
             let late = self.state.withLock { state in
-                let late = state.desks[account]?.expire(now: now) ?? []
+                let late = state.accountStates[account]?.expire(now: now) ?? []
                 state.waiters -= late.count
                 return late
             }
@@ -109,7 +113,9 @@ extension RefreshEngine {
             self.serve(account) { $0.observe(entry, now: now) }
             await self.takeOver(entry, of: account)
         case .failure(let error) where error.code == .unreadable:
-            let isNew = self.state.withLock { $0.desks[account]?.observeUnreadable(.unreadable(account, error)) }
+            let isNew = self.state.withLock {
+                $0.accountStates[account]?.observeUnreadable(.unreadable(account, error))
+            }
             guard isNew == true else { return }
             self.logUnreadable(account)
         case .failure:
@@ -119,12 +125,12 @@ extension RefreshEngine {
     }
 
     /// Has the desk take in what is known now, and lets go of whom that serves.
-    func serve(_ account: AccountID, _ change: (inout Desk) -> Desk.Landing) {
+    func serve(_ account: AccountID, _ change: (inout Account) -> Account.Landing) {
         let served = self.state.withLock { state in
-            guard var desk = state.desks[account] else { return [Desk.Served]() }
-            state.desks[account] = nil
-            let landing = change(&desk)
-            state.desks[account] = desk
+            guard var accountState = state.accountStates[account] else { return [Account.Served]() }
+            state.accountStates[account] = nil
+            let landing = change(&accountState)
+            state.accountStates[account] = accountState
             state.waiters -= landing.served.count
             if let event = landing.event { self.relay.post(event) }
             self.reschedule(account, &state)
@@ -143,8 +149,8 @@ extension RefreshEngine {
         let served = self.state.withLock { state in
             state.stopping = .now
             state.waiters = 0
-            var served: [Desk.Served] = []
-            for account in state.desks.keys { served += state.desks[account]?.close() ?? [] }
+            var served: [Account.Served] = []
+            for account in state.accountStates.keys { served += state.accountStates[account]?.close() ?? [] }
             return served
         }
         self.newJobs.finish()

@@ -8,19 +8,19 @@ package import TokenStorage
 ///
 /// One flight at a time refreshes an account here, whoever waits for it; a claim in the store keeps the other processes
 /// from spending the same refresh token. A flight belongs to ``run()``: no caller's cancellation touches it. What is
-/// decided, and when, stands in ``AccountDesk`` (who waits), ``Flight`` (one refresh), ``Freshness`` (until when) and
+/// decided, and when, stands in ``AccountState`` (who waits), ``Flight`` (one refresh), ``Freshness`` (until when) and
 /// ``RefreshTiming`` (when nobody waits).
 ///
 /// ``run()`` must run for a caller to be served; it ends after ``stop()``, when all flights have.
 package final class RefreshEngine: Sendable {
-    typealias Waiter = CheckedContinuation<Result<Pass, PassError>, Never>
-    typealias Desk = AccountDesk<Waiter>
+    typealias Waiter = CheckedContinuation<Result<UpstreamCredential, CredentialError>, Never>
+    typealias Account = AccountState<Waiter>
 
     enum Job: Sendable {
         /// By the plan of the moment at which it was decided, whatever the configuration says by then.
-        case fly(AccountPlan, Demand)
+        case fly(AccountConfiguration, RefreshRequest)
         /// Read a record that this process knows nothing of yet.
-        case look(AccountPlan)
+        case look(AccountConfiguration)
         /// Read all records that it knows: the store has fallen back.
         case lookAtAll
         case watchDeadlines(AccountID)
@@ -28,9 +28,9 @@ package final class RefreshEngine: Sendable {
 
     struct State {
         /// What the configuration says now.
-        var plans: [AccountID: AccountPlan]
+        var plans: [AccountID: AccountConfiguration]
         /// One for each plan, and for each account that was taken out while a flight of its was under way.
-        var desks: [AccountID: Desk]
+        var accountStates: [AccountID: Account]
         var limits: RefreshLimits
         /// The kills that are known.
         var epochs = KillEpochs()
@@ -54,8 +54,8 @@ package final class RefreshEngine: Sendable {
 
     let vault: AccountVault
     let kills: any KillReader
-    let boot: BootID
-    /// Knows which other boots on this host have ended, and keeps successes that the store does not take.
+    let incarnation: IncarnationID
+    /// Knows which other incarnations on this host have ended, and keeps successes that the store does not take.
     let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
@@ -80,10 +80,10 @@ package final class RefreshEngine: Sendable {
     ///   - onEvent: told of what operators should hear of. It hands over and returns.
     ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
     package init(
-        plans: [AccountPlan],
+        plans: [AccountConfiguration],
         vault: AccountVault,
         kills: any KillReader,
-        boot: BootID,
+        incarnation: IncarnationID,
         host: any HostState = NoHostState(),
         limits: RefreshLimits = RefreshLimits(),
         timepiece: Timepiece = .system,
@@ -91,49 +91,53 @@ package final class RefreshEngine: Sendable {
         random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         endpoint: @escaping @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil },
         onEvent: @escaping @Sendable (RefreshEvent) -> Void = { _ in },
-        onPass: @escaping @Sendable (PassEvent) -> Void
+        onCredential: @escaping @Sendable (CredentialEvent) -> Void
     ) {
         self.vault = vault
         self.kills = kills
-        self.boot = boot
+        self.incarnation = incarnation
         self.host = host
         self.timepiece = timepiece
         self.logger = logger
         self.random = random
         self.endpoint = endpoint
-        self.relay = EventRelay(onPass)
+        self.relay = EventRelay(onCredential)
         self.onEvent = onEvent
         let plans = Self.byAccount(plans)
         let gates = Self.gates(plans, now: timepiece.now.boot)
-        self.state = Mutex(State(plans: plans, desks: plans.mapValues { Desk($0) }, limits: limits, gates: gates))
+        self.state = Mutex(
+            State(plans: plans, accountStates: plans.mapValues { Account($0) }, limits: limits, gates: gates)
+        )
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }
 
-    static func byAccount(_ plans: [AccountPlan]) -> [AccountID: AccountPlan] {
+    static func byAccount(_ plans: [AccountConfiguration]) -> [AccountID: AccountConfiguration] {
         Dictionary(plans.map { ($0.account, $0) }) { _, later in later }
     }
 
     /// What the configuration says of an account now; `nil` where it says nothing.
-    func plan(of account: AccountID) -> AccountPlan? { self.state.withLock { $0.plans[account] } }
+    func plan(of account: AccountID) -> AccountConfiguration? { self.state.withLock { $0.plans[account] } }
 
     var limits: RefreshLimits { self.state.withLock { $0.limits } }
 
-    /// The account's pass: at once while a valid one is known, else when a flight has brought one.
+    /// The account's credential: at once while a valid one is known, else when a flight has brought one.
     ///
     /// - Parameter refused: The generation that an upstream answered 401 to. If the current one is another, that comes
     ///   back. Else it is refreshed, at most once per generation; but where a 401 brought this very generation and it
-    ///   was refused at first use, no 401 refreshes the account for 60 s, and *the pass of the same generation comes
+    ///   was refused at first use, no 401 refreshes the account for 60 s, and *the credential of the same generation comes
     ///   back*: pass the 401 on then.
     /// - Throws: What the one who asks is to be answered; after a failed refresh its own error, to those whose token
     ///   was refused and to those who have no valid one.
-    package func pass(for account: AccountID, refused: Generation? = nil) async throws(PassError) -> Pass {
-        try await self.wait(for: account, .pass(refused: refused)).get()
+    package func credential(for account: AccountID, refused: Generation? = nil) async throws(CredentialError)
+        -> UpstreamCredential
+    {
+        try await self.wait(for: account, .credential(refused: refused)).get()
     }
 
     /// Tells that an upstream answered otherwise than 401 to a token of `generation`: from then on a 401 to it is
     /// taken for its end, not for an upstream that refuses everything. Cheap; once per generation is enough.
     package func accepted(_ generation: Generation, for account: AccountID) {
-        self.state.withLock { $0.desks[account]?.accepted(generation) }
+        self.state.withLock { $0.accountStates[account]?.accepted(generation) }
     }
 
     /// How many wait for a refresh now, over all accounts.
@@ -158,14 +162,15 @@ package final class RefreshEngine: Sendable {
         if isIdle { self.newJobs.finish() }
     }
 
-    /// Waits until `wish` is answered: by what is known, by a flight, by the deadline, or by the caller's going.
-    func wait(for account: AccountID, _ wish: Wish) async -> Result<Pass, PassError> {
+    /// Waits until `request` is answered: by what is known, by a flight, by the deadline, or by the caller's going.
+    func wait(for account: AccountID, _ request: CredentialRequest) async -> Result<UpstreamCredential, CredentialError>
+    {
         let now = self.timepiece.now.boot
-        let (known, id): (Result<Pass, PassError>?, WaiterID) = self.state.withLock { state in
+        let (known, id): (Result<UpstreamCredential, CredentialError>?, WaiterID) = self.state.withLock { state in
             state.lastWaiter += 1
             let id = WaiterID(rawValue: state.lastWaiter)
             guard state.plans[account] != nil else { return (.failure(.notConfigured(account)), id) }
-            return (state.desks[account]?.answer(wish, now: now), id)
+            return (state.accountStates[account]?.resolve(request, now: now), id)
         }
         if let known {
             self.relay.deliver()
@@ -173,11 +178,11 @@ package final class RefreshEngine: Sendable {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                self.enter(waiter, as: id, for: wish, of: account)
+                self.enter(waiter, as: id, for: request, of: account)
             }
         } onCancel: {
             let waiter = self.state.withLock { state in
-                let waiter = state.desks[account]?.cancel(id)
+                let waiter = state.accountStates[account]?.cancel(id)
                 if waiter != nil { state.waiters -= 1 }
                 return waiter
             }
@@ -185,15 +190,15 @@ package final class RefreshEngine: Sendable {
         }
     }
 
-    private func enter(_ waiter: Waiter, as id: WaiterID, for wish: Wish, of account: AccountID) {
+    private func enter(_ waiter: Waiter, as id: WaiterID, for request: CredentialRequest, of account: AccountID) {
         let now = self.timepiece.now.boot
-        let (answer, plan): (Desk.Answer, AccountPlan?) = self.state.withLock { state in
+        let (answer, plan): (Account.Answer, AccountConfiguration?) = self.state.withLock { state in
             // The task is marked before its handler runs: whichever comes first here, the waiter is found.
             if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account, isUnderWay: false))), nil) }
             guard let plan = state.plans[account] else {
                 return (.now(waiter, .failure(.notConfigured(account))), nil)
             }
-            let obstacle: PassError? =
+            let obstacle: CredentialError? =
                 if state.stopping > .no {
                     .stopping(account)
                 } else if state.waiters >= state.limits.waiters {
@@ -201,10 +206,10 @@ package final class RefreshEngine: Sendable {
                 } else {
                     nil
                 }
-            let answer = state.desks[account]?.ask(
+            let answer = state.accountStates[account]?.ask(
                 waiter,
                 as: id,
-                for: wish,
+                for: request,
                 timeout: state.limits.wait(for: plan),
                 unless: obstacle,
                 now: now
@@ -226,7 +231,7 @@ package final class RefreshEngine: Sendable {
     }
 
     /// Tells the slots, then lets the waiters go.
-    func settle(_ served: [Desk.Served]) {
+    func settle(_ served: [Account.Served]) {
         self.relay.deliver()
         for served in served { served.waiter.resume(returning: served.result) }
     }

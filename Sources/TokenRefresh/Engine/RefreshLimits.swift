@@ -4,7 +4,7 @@ package struct RefreshLimits: Sendable {
     package var waiters: Int
     /// However long a provider's `timeout` is, past this a waiter is answered `refresh_failed`; the flight goes on.
     package var longestWait: Duration
-    /// How often the records of accounts with a pass are read again, for a change whose hint was lost.
+    /// How often the records of accounts with a credential are read again, for a change whose hint was lost.
     package var rereadInterval: Duration
 
     package init(
@@ -18,5 +18,5 @@ package struct RefreshLimits: Sendable {
     }
 
     /// How long a caller waits for a refresh by `plan`.
-    func wait(for plan: AccountPlan) -> Duration { min(plan.timeout, self.longestWait) }
+    func wait(for plan: AccountConfiguration) -> Duration { min(plan.timeout, self.longestWait) }
 }

@@ -3,22 +3,22 @@
     internal import Synchronization
 
     /// Carries out, in this process, what the environment variable `MARTLET_FAILPOINTS` says of the steps of its flights
-    /// (see ``FailpointPlan``). Debug builds have it, release builds not one byte of it: the tests run debug builds anyway, and
+    /// (see ``FailpointConfiguration``). Debug builds have it, release builds not one byte of it: the tests run debug builds anyway, and
     /// a third kind of build would have to be made and kept for it.
     struct Failpoints {
         private var after: FlightStep?
 
         /// A plan can't be copied once it stands in a mutex, so it lives in an object.
         private final class Shared: Sendable {
-            let plan: Mutex<FailpointPlan>
+            let plan: Mutex<FailpointConfiguration>
 
-            init(_ plan: FailpointPlan) { self.plan = Mutex(plan) }
+            init(_ plan: FailpointConfiguration) { self.plan = Mutex(plan) }
         }
 
         private static let shared: Shared? = {
             guard let text = unsafe getenv("MARTLET_FAILPOINTS") else { return nil }
-            do throws(FailpointPlan.Mistake) {
-                return Shared(try FailpointPlan(unsafe String(cString: text)))
+            do throws(FailpointConfiguration.Mistake) {
+                return Shared(try FailpointConfiguration(unsafe String(cString: text)))
             } catch {
                 preconditionFailure("MARTLET_FAILPOINTS can't be read: \(error.item)")
             }

@@ -1,6 +1,6 @@
 #if DEBUG
     /// A moment of a flight at which a process can be told to die, to stand still or to tarry. The names are those of
-    /// ``FailpointPlan``.
+    /// ``FailpointConfiguration``.
     package enum FlightStep: String, CaseIterable, Sendable {
         case beforeRead = "before_read"
         case afterRead = "after_read"

@@ -3,7 +3,7 @@ package import TokenStorage
 
 /// From the record to a claim that has time for an exchange.
 extension Flight {
-    mutating func judge(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
+    mutating func evaluate(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
         let entry: AccountVault.Entry?
         switch result {
         case .success(let read):
@@ -15,44 +15,46 @@ extension Flight {
             guard self.term != nil, self.countStoreFailure() else {
                 return self.end(.failed(.storeLost(self.plan.account, error)))
             }
-            return self.pause(Self.storeRetry, for: .judge, now: now)
+            return self.pause(Self.storeRetry, for: .evaluate, now: now)
         }
         self.see(entry, now: now)
-        if self.demand.isForced, self.sight?.mark != self.firstMark { self.demand.isForced = false }
+        if self.refresh.isForced, self.snapshot?.tokenVersion != self.firstTokenVersion {
+            self.refresh.isForced = false
+        }
         if let entry, self.holdsClaim(entry) { return self.holdOn(now: now) }
         return self.decide(now: now)
     }
 
     /// Goes by a record without a claim of ours.
     mutating func decide(now: Moment) -> FlightAction {
-        guard let sight = self.sight else { return self.poison() }
-        switch sight.standing(
+        guard let snapshot = self.snapshot else { return self.poison() }
+        switch snapshot.availability(
             of: self.plan.account,
             bound: self.plan.binding,
             mints: self.plan.mints != nil,
             under: self.epochs,
-            for: self.demand,
+            for: self.refresh,
             at: now.boot
         ) {
         case .usable: return self.end(.settled)
         case .blocked(let error): return self.end(.failed(error))
         case .refreshable: break
         }
-        guard let entry = sight.entry, let claim = entry.record.claim else {
-            return self.claimOrAsk(sight.entry, breaking: false, now: now)
+        guard let entry = snapshot.entry, let claim = entry.record.claim else {
+            return self.claimOrAsk(snapshot.entry, breaking: false, now: now)
         }
-        // One flight per account and process: a claim of this boot that isn't ours belongs to a flight that has ended. What
-        // a boot that has ended was to get comes back to nobody, and the provider's grace for that may last for seconds.
-        let isAbandoned = claim.boot == self.plan.boot || claim.boot == self.deadHolder
+        // One flight per account and process: a claim of this incarnation that isn't ours belongs to a flight that has ended. What
+        // an incarnation that has ended was to get comes back to nobody, and the provider's grace for that may last for seconds.
+        let isAbandoned = claim.incarnation == self.plan.incarnation || claim.incarnation == self.deadHolder
         let isLapsed = self.watch.saw(claim, in: entry.version, at: now.boot) || isAbandoned
-        let mayBreak = isAbandoned || sight.mayBreakClaim(for: self.demand, at: now.boot)
+        let mayBreak = isAbandoned || snapshot.mayBreakClaim(for: self.refresh, at: now.boot)
         // While nobody waits and the token is good, another's claim is no affair of ours but to keep an eye on.
-        if self.demand.ripe == sight.mark, !mayBreak { return self.end(.settled) }
+        if self.refresh.ripe == snapshot.tokenVersion, !mayBreak { return self.end(.settled) }
         guard isLapsed else { return self.pauseForClaim(now: now) }
         guard mayBreak else {
             return self.end(.failed(.claimedElsewhere(self.plan.account)))
         }
-        guard self.plan.mints != nil || entry.record.trouble?.spent != .maybe else {
+        guard self.plan.mints != nil || entry.record.failureRecord?.spent != .maybe else {
             // The broken claim was the one more use: the next comes after a backoff.
             self.basis = self.newBasis(of: entry)
             return self.writeBack(.claimBroken, now: now)
@@ -66,7 +68,7 @@ extension Flight {
     ///   - epochs: the kill log, as read after the record: what comes of this flight is stamped with it.
     ///   - binding: whom the tokens may go to, as far as that is known by now; `nil`: as before.
     package mutating func didAdmit(
-        _ refusal: PassError?,
+        _ refusal: CredentialError?,
         under epochs: KillEpochs = KillEpochs(),
         boundTo binding: AccountRecord.Binding? = nil,
         now: Moment
@@ -76,7 +78,7 @@ extension Flight {
         if let binding { self.plan.binding = binding }
         if let refusal { return self.end(.failed(refusal)) }
         self.isAdmitted = true
-        return self.claimOrAsk(self.sight?.entry, breaking: breaking, now: now)
+        return self.claimOrAsk(self.snapshot?.entry, breaking: breaking, now: now)
     }
 
     mutating func claimed(
@@ -95,13 +97,13 @@ extension Flight {
             switch error.code {
             case .conflict:
                 // Perhaps with a write of our own whose answer was lost; then the claim may stand since then.
-                return self.read(for: .judge)
+                return self.read(for: .evaluate)
             case .unreachable:
                 self.term = self.term ?? ClaimTerm(sentAt: sentAt, timeout: self.plan.answerTimeout)
                 guard self.countStoreFailure() else {
                     return self.end(.failed(.storeLost(self.plan.account, error)))
                 }
-                return self.pause(Self.storeRetry, for: .judge, now: now)
+                return self.pause(Self.storeRetry, for: .evaluate, now: now)
             case .unwritable, .unreadable, .outdated, .invalid:
                 return self.end(.failed(.storeLost(self.plan.account, error)))
             }
@@ -113,7 +115,7 @@ extension Flight {
         guard let basis = self.basis else { return self.poison() }
         var record = basis.learned
         record.claim = AccountRecord.Claim(
-            boot: self.plan.boot,
+            incarnation: self.plan.incarnation,
             id: self.plan.claim,
             standsFor: ClaimTerm.length(timeout: self.plan.answerTimeout)
         )
@@ -123,7 +125,7 @@ extension Flight {
 
     private func holdsClaim(_ entry: AccountVault.Entry) -> Bool {
         // Where the tokens were adopted for another client, what stands is no longer the record that was claimed.
-        entry.record.claim?.id == self.plan.claim && self.basis?.record.mark == entry.record.mark
+        entry.record.claim?.id == self.plan.claim && self.basis?.record.tokenVersion == entry.record.tokenVersion
             && self.basis?.record.binding == entry.record.binding
     }
 
@@ -148,7 +150,7 @@ extension Flight {
         let since = self.awaitsAnswerSince ?? now.boot
         self.awaitsAnswerSince = since
         let isEarly = since.duration(to: now.boot) < self.plan.timeout
-        return self.pause(isEarly ? Self.pollInterval : Self.latePollInterval, for: .judge, now: now)
+        return self.pause(isEarly ? Self.pollInterval : Self.latePollInterval, for: .evaluate, now: now)
     }
 
     private mutating func claimOrAsk(_ entry: AccountVault.Entry?, breaking: Bool, now: Moment) -> FlightAction {
@@ -162,8 +164,8 @@ extension Flight {
         if breaking, self.plan.mints == nil {
             basis.spent = .maybe
             basis.isLastUse = true
-            basis.record.trouble = Setback.claimBroken.trouble(
-                after: basis.record.trouble,
+            basis.record.failureRecord = RefreshFailure.claimBroken.failureRecord(
+                after: basis.record.failureRecord,
                 spent: .maybe,
                 jitter: 0
             )
@@ -176,13 +178,13 @@ extension Flight {
     private func newBasis(of entry: AccountVault.Entry?) -> Basis? {
         if let grant = self.plan.mints { return self.newBasis(ofMint: entry?.record, grant) }
         guard let record = entry?.record, let refreshToken = record.tokens?.refreshToken else { return nil }
-        let spent = record.trouble?.spent ?? .no
+        let spent = record.failureRecord?.spent ?? .no
         var unclaimed = record
         unclaimed.claim = nil
         // From before the refresh token is sent it is bound to where that goes.
         unclaimed.binding.issuer = record.binding.issuer.settled(by: self.plan.binding.issuer)
         // What this flight has learned of the same refresh token still holds.
-        let isSame = self.basis?.record.mark == record.mark
+        let isSame = self.basis?.record.tokenVersion == record.tokenVersion
         return Basis(
             record: unclaimed,
             refreshToken: refreshToken,
@@ -202,8 +204,8 @@ extension Flight {
             grant: grant,
             generation: .none,
             tokens: nil,
-            stamp: self.epochs.last,
-            stampEntry: self.epochs.lastEntry,
+            observedEpoch: self.epochs.last,
+            observedEntry: self.epochs.lastEntry,
             binding: self.plan.binding,
             killed: killed?.killed ?? []
         )
@@ -212,7 +214,7 @@ extension Flight {
             record.binding.issuer = stored.binding.issuer.settled(by: self.plan.binding.issuer)
         }
         record.claim = nil
-        let isSame = self.basis?.record.mark == record.mark
+        let isSame = self.basis?.record.tokenVersion == record.tokenVersion
         var refreshToken = self.plan.signsIn ? record.tokens?.refreshToken : nil
         if let basis = self.basis, isSame, basis.refreshToken == nil, refreshToken != nil {
             // It was found dead in this flight, and what says so could not be written yet.

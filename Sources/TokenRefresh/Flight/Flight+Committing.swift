@@ -7,7 +7,7 @@ extension Flight {
     mutating func commit(_ grant: TokenGrant, basis: Basis, now: Moment) -> FlightAction {
         var record = basis.record
         record.generation = record.generation.next
-        record.stamp(by: self.epochs)
+        record.observedEpoch(by: self.epochs)
         record.tokens =
             basis.refreshToken != nil
             ? basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
@@ -15,7 +15,7 @@ extension Flight {
         // Nothing that was made at another provider is left in a mint.
         if record.tokens?.refreshToken == nil { record.formerProviders = [] }
         record.claim = nil
-        record.trouble = nil
+        record.failureRecord = nil
         record.acceptedProof = self.proofs.digest
         record.refreshedAt = now.wall
         return self.commit(Success(issued: .tokens(grant), record: record, receivedAt: now.boot))
@@ -29,21 +29,25 @@ extension Flight {
         basis: Basis,
         now: Moment
     ) -> FlightAction {
-        let setback = Setback.ambiguous(reason)
-        let freshness = self.sight?.freshness
-        let isKept = self.demand.refused != basis.record.mark && freshness?.isUsable(at: now.boot) == true
+        let failure = RefreshFailure.ambiguous(reason)
+        let freshness = self.snapshot?.freshness
+        let isKept = self.refresh.refused != basis.record.tokenVersion && freshness?.isUsable(at: now.boot) == true
         var record = basis.record
         record.generation = record.generation.next
-        record.stamp(by: self.epochs)
+        record.observedEpoch(by: self.epochs)
         // Both lifetimes count from one receipt: that of an access token which stays.
         let age = isKept ? basis.record.tokens.map { max($0.receivedAt.duration(to: now.wall), .zero) } : nil
         record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, keptFor: age, now: now) }
         record.claim = nil
         record.acceptedProof = self.proofs.digest
-        let trouble = setback.trouble(after: basis.record.trouble, spent: .no, jitter: self.plan.jitter)
-        record.trouble = trouble
-        self.setback = setback
-        let error = PassError(trouble, of: self.plan.account, retryAfter: trouble.retryIn)
+        let failureRecord = failure.failureRecord(
+            after: basis.record.failureRecord,
+            spent: .no,
+            jitter: self.plan.jitter
+        )
+        record.failureRecord = failureRecord
+        self.failure = failure
+        let error = CredentialError(failureRecord, of: self.plan.account, retryAfter: failureRecord.retryIn)
         let kept = isKept ? freshness : nil
         return self.commit(
             Success(
@@ -71,8 +75,8 @@ extension Flight {
             self.basis?.spent = self.plan.mints == nil ? .maybe : .no
             guard let basis = self.basis else { return self.poison() }
             var record = basis.record
-            record.trouble = Setback.ambiguous(.answerTooLarge).trouble(
-                after: record.trouble,
+            record.failureRecord = RefreshFailure.ambiguous(.answerTooLarge).failureRecord(
+                after: record.failureRecord,
                 spent: basis.spent,
                 jitter: self.plan.jitter
             )
@@ -178,7 +182,7 @@ extension Flight {
         case .tokens:
             return self.end(.committed)
         case .refreshTokenAlone(_, let kept, let error):
-            self.sight?.freshness = kept
+            self.snapshot?.freshness = kept
             return self.end(.failed(error))
         }
     }

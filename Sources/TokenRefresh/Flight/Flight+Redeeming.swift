@@ -52,7 +52,7 @@ extension Flight {
             basis.isLastUse = true
             self.basis = basis
             self.mustRenew = true
-            return self.read(for: .judge)
+            return self.read(for: .evaluate)
         case .refused(let reason):
             return self.writeBack(.refused(self.refusal ?? reason), now: now)
         case .notProvider(let reason):
@@ -61,19 +61,19 @@ extension Flight {
     }
 
     /// Writes into the record that there are no tokens, why, and when to try again; the claim goes.
-    mutating func writeBack(_ setback: Setback, now: Moment) -> FlightAction {
+    mutating func writeBack(_ failure: RefreshFailure, now: Moment) -> FlightAction {
         guard let basis = self.basis else { return self.poison() }
-        self.setback = setback
+        self.failure = failure
         var record = basis.record
-        let trouble = setback.trouble(
-            after: record.trouble,
+        let failureRecord = failure.failureRecord(
+            after: record.failureRecord,
             spent: basis.spent,
             mints: self.plan.mints != nil,
             jitter: self.plan.jitter
         )
-        record.trouble = trouble
-        let retryAfter = trouble.retryIn > .zero ? trouble.retryIn : nil
-        let error = PassError(trouble, of: self.plan.account, retryAfter: retryAfter)
+        record.failureRecord = failureRecord
+        let retryAfter = failureRecord.retryIn > .zero ? failureRecord.retryIn : nil
+        let error = CredentialError(failureRecord, of: self.plan.account, retryAfter: retryAfter)
         return self.writeBack(WriteBack(record: record, error: error))
     }
 
@@ -85,14 +85,14 @@ extension Flight {
 
     /// The write of a claim, the redeeming or the mint that was decided last is not begun: there is a reason against it by
     /// now. What went before stays in the record, and a claim that stands is taken back.
-    package mutating func didWithdraw(_ reason: PassError) -> FlightAction {
+    package mutating func didWithdraw(_ reason: CredentialError) -> FlightAction {
         switch self.state {
         case .claiming, .redeeming: break
         case .ready, .reading, .admitting, .committing, .journalling, .passing, .writingBack, .pausing, .ended:
             return self.poison()
         }
         guard let basis = self.basis else { return self.poison() }
-        guard self.sight?.entry?.record.claim?.id == self.plan.claim else { return self.end(.failed(reason)) }
+        guard self.snapshot?.entry?.record.claim?.id == self.plan.claim else { return self.end(.failed(reason)) }
         return self.writeBack(WriteBack(record: basis.learned, error: reason))
     }
 
@@ -127,7 +127,9 @@ extension Flight {
         guard case .success(let entry) = result else { return self.writeBackLater(writeBack, now: now) }
         let expected = self.version
         self.see(entry, now: now)
-        guard let entry, entry.record.mark == writeBack.record.mark else { return self.decide(now: now) }
+        guard let entry, entry.record.tokenVersion == writeBack.record.tokenVersion else {
+            return self.decide(now: now)
+        }
         if entry.record == writeBack.record {
             return self.end(.failed(writeBack.error), declaredDead: self.declaresDead(writeBack))
         }
@@ -135,7 +137,7 @@ extension Flight {
             return self.end(.failed(writeBack.error))
         }
         var writeBack = writeBack
-        // Adopted for another client meanwhile, by an operator: that stands, and our setback was with the client before.
+        // Adopted for another client meanwhile, by an operator: that stands, and our failure was with the client before.
         if entry.record.binding.match(writeBack.record.binding) != .same {
             writeBack.record.adopt(entry.record.binding)
         }
@@ -147,9 +149,9 @@ extension Flight {
         return self.writeBack(writeBack)
     }
 
-    /// Whether the record is dead by this flight's own setback, and was not when the flight began to use it.
+    /// Whether the record is dead by this flight's own failure, and was not when the flight began to use it.
     private func declaresDead(_ writeBack: WriteBack) -> Bool {
-        writeBack.record.trouble?.endsGrant == true && self.basis?.record.trouble?.endsGrant != true
+        writeBack.record.failureRecord?.endsGrant == true && self.basis?.record.failureRecord?.endsGrant != true
     }
 
     private mutating func writeBackLater(_ writeBack: WriteBack, now: Moment) -> FlightAction {
@@ -161,7 +163,7 @@ extension Flight {
 
     /// The claim stays and lapses; whoever breaks it takes the refresh token for perhaps spent.
     private mutating func endUnwritten(_ writeBack: WriteBack) -> FlightAction {
-        self.end(.failed(writeBack.error), unwritten: self.setback == nil ? nil : writeBack.error)
+        self.end(.failed(writeBack.error), unwritten: self.failure == nil ? nil : writeBack.error)
     }
 
     /// The provider says the grant is dead; the store may know better.
@@ -181,7 +183,8 @@ extension Flight {
             return self.pause(Self.storeRetry, for: .declareDead(reason), now: now)
         }
         self.see(entry, now: now)
-        guard let record = entry?.record, record.mark == self.basis?.record.mark, record.trouble?.endsGrant != true,
+        guard let record = entry?.record, record.tokenVersion == self.basis?.record.tokenVersion,
+            record.failureRecord?.endsGrant != true,
             record.binding == self.basis?.record.binding, record.tokens != nil,
             record.claim == nil || record.claim?.id == self.plan.claim
         else {

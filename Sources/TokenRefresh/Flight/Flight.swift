@@ -35,7 +35,7 @@ package struct Flight: ~Copyable {
     enum State {
         case ready
         case reading(Purpose)
-        /// Asking leave to send; the claim is to replace another that has lapsed, or whose boot has ended.
+        /// Asking leave to send; the claim is to replace another that has lapsed, or whose incarnation has ended.
         case admitting(breaking: Bool)
         case claiming(AccountRecord)
         case redeeming
@@ -50,7 +50,7 @@ package struct Flight: ~Copyable {
 
     /// Why the record is read.
     enum Purpose {
-        case judge
+        case evaluate
         /// A dead grant is declared only after this.
         case declareDead(VerdictReason)
         case commit(Success)
@@ -74,13 +74,13 @@ package struct Flight: ~Copyable {
     enum Issued {
         case tokens(TokenGrant)
         /// No access token came with it. A kept one has its end still; those who wait get the error.
-        case refreshTokenAlone(Secret, kept: Freshness, PassError)
+        case refreshTokenAlone(Secret, kept: Freshness, CredentialError)
     }
 
     /// A record that says why there are no tokens.
     struct WriteBack {
         var record: AccountRecord
-        let error: PassError
+        let error: CredentialError
         var attempts = 0
     }
 
@@ -90,7 +90,7 @@ package struct Flight: ~Copyable {
         /// `nil` where tokens are minted.
         let refreshToken: Secret?
         /// Spent for certain or maybe, as far as this flight knows.
-        var spent: AccountRecord.Trouble.Spent
+        var spent: AccountRecord.FailureRecord.Spent
         /// The one second use at once is gone.
         var isLastUse: Bool
 
@@ -98,22 +98,23 @@ package struct Flight: ~Copyable {
         var learned: AccountRecord {
             guard self.spent == .maybe else { return self.record }
             var record = self.record
-            var trouble = record.trouble ?? Setback.claimBroken.trouble(after: nil, spent: .maybe, jitter: 0)
-            trouble.spent = .maybe
-            record.trouble = trouble
+            var failureRecord =
+                record.failureRecord ?? RefreshFailure.claimBroken.failureRecord(after: nil, spent: .maybe, jitter: 0)
+            failureRecord.spent = .maybe
+            record.failureRecord = failureRecord
             return record
         }
     }
 
-    var plan: FlightPlan
-    var demand: Demand
+    var plan: FlightParameters
+    var refresh: RefreshRequest
     var state = State.ready
-    var sight: Sight?
+    var snapshot: RecordSnapshot?
     /// What the account had when the flight began: a forced refresh is done once something else stands there.
-    var firstMark: TokenMark?
+    var firstTokenVersion: TokenVersion?
     var watch: ClaimWatch
     /// Holds the claim that was read last, and is known to have ended.
-    var deadHolder: BootID?
+    var deadHolder: IncarnationID?
     var basis: Basis?
     /// The version that the next write expects.
     var version: Version?
@@ -133,21 +134,21 @@ package struct Flight: ~Copyable {
     /// What the provider said to the first proof that it refused without saying that it refuses the client.
     var refusal: VerdictReason?
     var lesson = ProviderHold.Lesson.nothing
-    var setback: Setback?
+    var failure: RefreshFailure?
     /// Since when only the provider's answer, to us or to the holder of another claim, can bring tokens.
     package internal(set) var awaitsAnswerSince: BootInstant?
 
     /// - Parameters:
     ///   - sight: what the process knew of the record before.
     ///   - watch: what it knew of another's claim.
-    package init(_ plan: FlightPlan, sight: Sight?, watch: ClaimWatch = ClaimWatch()) {
+    package init(_ plan: FlightParameters, snapshot: RecordSnapshot?, watch: ClaimWatch = ClaimWatch()) {
         self.plan = plan
         self.proofs = plan.proofs
         self.epochs = plan.epochs
-        self.demand = plan.demand
-        self.sight = sight
+        self.refresh = plan.refresh
+        self.snapshot = snapshot
         self.watch = watch
-        self.firstMark = sight?.mark
+        self.firstTokenVersion = snapshot?.tokenVersion
     }
 
     /// How often a record with another's claim is read while callers wait for it.
@@ -165,29 +166,29 @@ package struct Flight: ~Copyable {
     /// The first action; call it once.
     package mutating func begin() -> FlightAction {
         guard case .ready = self.state else { return self.poison() }
-        self.state = .reading(.judge)
+        self.state = .reading(.evaluate)
         return .read
     }
 
     /// The record was read, or could not be.
     ///
-    /// - Parameter isHolderDead: whether the boot of the claim in it has ended for certain, its journal seen to.
+    /// - Parameter isHolderDead: whether the incarnation of the claim in it has ended for certain, its journal seen to.
     package mutating func didRead(
         _ result: Result<AccountVault.Entry?, StoreError>,
         isHolderDead: Bool = false,
         now: Moment
     ) -> FlightAction {
         guard case .reading(let purpose) = self.state else { return self.poison() }
-        self.deadHolder = isHolderDead ? (try? result.get())?.record.claim?.boot : nil
+        self.deadHolder = isHolderDead ? (try? result.get())?.record.claim?.incarnation : nil
         switch purpose {
-        case .judge: return self.judge(result, now: now)
+        case .evaluate: return self.evaluate(result, now: now)
         case .declareDead(let reason): return self.declareDead(reason, after: result, now: now)
         case .commit(let success): return self.commitAgain(success, over: result, now: now)
         case .writeBack(let writeBack): return self.writeBackAgain(writeBack, over: result, now: now)
         }
     }
 
-    /// A claim, new tokens or a setback was written, or could not be.
+    /// A claim, new tokens or a failure was written, or could not be.
     ///
     /// - Parameter sentAt: when the write was handed to the store; a claim's time runs from there.
     package mutating func didWrite(
@@ -208,7 +209,7 @@ package struct Flight: ~Copyable {
         guard case .pausing(let purpose) = self.state else { return self.poison() }
         switch purpose {
         // A claim that may stand is looked after first.
-        case .judge where stopping == .now || stopping > .no && self.term == nil:
+        case .evaluate where stopping == .now || stopping > .no && self.term == nil:
             return self.end(.failed(.stopping(self.plan.account)))
         case .commit(let success) where stopping > .no && success.isJournalled == true:
             // Whoever takes the journal over commits it; that begins when this process has ended.
@@ -217,16 +218,16 @@ package struct Flight: ~Copyable {
             return self.end(.failed(.stopping(self.plan.account)), dropping: success)
         case .declareDead where stopping == .now, .writeBack where stopping == .now:
             return self.end(.failed(.stopping(self.plan.account)))
-        case .judge, .declareDead, .commit, .writeBack:
+        case .evaluate, .declareDead, .commit, .writeBack:
             return self.read(for: purpose)
         }
     }
 
     /// Takes note of the record as it stands in the store.
     mutating func see(_ entry: AccountVault.Entry?, receipt: Freshness.Receipt = .stored, now: Moment) {
-        self.sight = Sight(entry, after: self.sight, receipt: receipt, now: now)
+        self.snapshot = RecordSnapshot(entry, after: self.snapshot, receipt: receipt, now: now)
         self.version = entry?.version
-        if self.firstMark == nil { self.firstMark = self.sight?.mark }
+        if self.firstTokenVersion == nil { self.firstTokenVersion = self.snapshot?.tokenVersion }
     }
 
     mutating func read(for purpose: Purpose) -> FlightAction {
@@ -242,14 +243,14 @@ package struct Flight: ~Copyable {
     mutating func end(
         _ result: FlightOutcome.Result,
         declaredDead: Bool = false,
-        unwritten: PassError? = nil,
+        unwritten: CredentialError? = nil,
         dropping dropped: Success? = nil,
         leavingJournal: Bool = false
     ) -> FlightAction {
         self.state = .ended
-        var outcome = FlightOutcome(result, sight: self.sight)
+        var outcome = FlightOutcome(result, snapshot: self.snapshot)
         outcome.lesson = self.lesson
-        outcome.setback = self.setback
+        outcome.failure = self.failure
         outcome.declaredDead = declaredDead
         outcome.unwritten = unwritten
         outcome.droppedRecord = dropped?.record
@@ -268,7 +269,9 @@ package struct Flight: ~Copyable {
     mutating func poison() -> FlightAction {
         assertionFailure("a flight was told of something it had not asked for")
         return self.end(
-            .failed(PassError(.refreshFailed, "account \(self.plan.account): its refresh ended by a fault in Martlet"))
+            .failed(
+                CredentialError(.refreshFailed, "account \(self.plan.account): its refresh ended by a fault in Martlet")
+            )
         )
     }
 }

@@ -3,7 +3,7 @@ package import TokenStorage
 
 /// What the shell has to do next for a flight; each is answered by the event of the same name.
 package enum FlightAction: Equatable, Sendable {
-    /// Read the account's record, and find out whether the boot that holds a claim in it is known dead →
+    /// Read the account's record, and find out whether the incarnation that holds a claim in it is known dead →
     /// ``Flight/didRead(_:isHolderDead:now:)``.
     case read
     /// Ask whether this process may send to the provider now → ``Flight/didAdmit(_:now:)``.

@@ -18,7 +18,7 @@ package struct ProviderBreaker: Equatable, Sendable {
     /// What a flight learned about the provider.
     package enum Lesson: Equatable, Sendable {
         /// It answered, whatever it said.
-        case answered
+        case responded
         /// It could not be reached, gave no usable answer, or asked to wait.
         case failed
         /// Something else answered in its place.
@@ -105,10 +105,10 @@ package struct ProviderBreaker: Equatable, Sendable {
     ) -> Change? {
         if lesson == .failed || lesson == .notProvider { self.isNotProvider = lesson == .notProvider }
         switch (lesson, self.state) {
-        case (.answered, .closed):
+        case (.responded, .closed):
             self.state = .closed(Row())
             return nil
-        case (.answered, _):
+        case (.responded, _):
             self.state = .closed(Row())
             return .closed
         case (.failed, .closed(var row)), (.notProvider, .closed(var row)):

@@ -34,7 +34,7 @@ package struct ProviderGate: Sendable {
         /// Finds out whether the provider answers again.
         package let probesAnswer: Bool
         /// Of the configuration that it was given under.
-        fileprivate let edition: UInt64
+        fileprivate let configGeneration: UInt64
     }
 
     /// What is worth a line in the log.
@@ -63,7 +63,7 @@ package struct ProviderGate: Sendable {
     /// Since when ``isHeld``; `nil` where it is not.
     package private(set) var heldSince: BootInstant?
     /// Another after each reload, and of each gate.
-    private var edition = UInt64.random(in: .min ... .max)
+    private var configGeneration = UInt64.random(in: .min ... .max)
 
     /// - Parameters:
     ///   - accounts: how many the provider has.
@@ -75,7 +75,7 @@ package struct ProviderGate: Sendable {
     }
 
     /// Goes by what the configuration says now; whatever was in the way may have come of the one before.
-    package mutating func follow(
+    package mutating func reload(
         _ rate: RefreshRate,
         accounts: Int,
         timeout: Duration = .seconds(8),
@@ -84,7 +84,7 @@ package struct ProviderGate: Sendable {
         self.timeout = timeout
         if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
         self.accounts = accounts
-        self.edition = .random(in: .min ... .max)
+        self.configGeneration = .random(in: .min ... .max)
         self.isToldNotProvider = false
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)
@@ -154,7 +154,11 @@ package struct ProviderGate: Sendable {
         let byBreaker = self.breaker.admit(account, of: self.accounts, isForced: isForced, now: now)
         self.unanswered.admitted(now: now)
         return .success(
-            Ticket(probesClient: byHold == .probe, probesAnswer: byBreaker == .probe, edition: self.edition)
+            Ticket(
+                probesClient: byHold == .probe,
+                probesAnswer: byBreaker == .probe,
+                configGeneration: self.configGeneration
+            )
         )
     }
 
@@ -190,7 +194,7 @@ package struct ProviderGate: Sendable {
         guard let ticket else { return Changes() }
         var changes = Changes()
         // A reload has given a probe's place to the next one.
-        let holdsPlace = ticket.edition == self.edition
+        let holdsPlace = ticket.configGeneration == self.configGeneration
         if self.hold.learned(client, probe: holdsPlace && ticket.probesClient, now: now) {
             changes.refusesClient = self.hold.isHeld
         }
@@ -201,7 +205,7 @@ package struct ProviderGate: Sendable {
             now: now
         )
         changes.isFailing = change.map { $0 == .opened }
-        if answer == .answered { self.isToldNotProvider = false }
+        if answer == .responded { self.isToldNotProvider = false }
         self.noteHold(at: now)
         return changes
     }
@@ -223,7 +227,7 @@ package struct ProviderGate: Sendable {
     }
 
     /// What an operator is told of the provider.
-    package var standing: ProviderStanding {
+    package var availability: ProviderAvailability {
         if self.hold.isHeld { return .refusesClient(retryAt: self.hold.retryAt) }
         if self.breaker.isOpen {
             let retryAt = self.breaker.retryAt
@@ -236,5 +240,5 @@ package struct ProviderGate: Sendable {
     package var isFailing: Bool { self.breaker.isOpen }
 
     /// Whether nothing is sent at the moment but a probe.
-    package var isHeld: Bool { self.standing != .answering }
+    package var isHeld: Bool { self.availability != .answering }
 }

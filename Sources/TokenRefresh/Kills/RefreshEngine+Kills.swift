@@ -7,15 +7,15 @@ internal import TokenStorage
 
 /// Going by the kill log.
 extension RefreshEngine {
-    /// From its return on no dead pass is given, and those who waited for one of a killed account have been told so.
-    package func follow(_ epochs: KillEpochs) {
+    /// From its return on no dead credential is given, and those who waited for one of a killed account have been told so.
+    package func apply(_ epochs: KillEpochs) {
         let now = self.timepiece.now.boot
         let served = self.state.withLock { state in
-            guard state.epochs.last <= epochs.last else { return [Desk.Served]() }
+            guard state.epochs.last <= epochs.last else { return [Account.Served]() }
             state.epochs = epochs
-            var served: [Desk.Served] = []
-            for account in state.desks.keys {
-                let landing = state.desks[account]?.follow(epochs, now: now) ?? Desk.Landing()
+            var served: [Account.Served] = []
+            for account in state.accountStates.keys {
+                let landing = state.accountStates[account]?.apply(epochs, now: now) ?? Account.Landing()
                 state.waiters -= landing.served.count
                 if let event = landing.event { self.relay.post(event) }
                 self.reschedule(account, &state)
@@ -35,7 +35,9 @@ extension RefreshEngine {
     }
 
     /// What the kill log says of a record that is about to be used, by a read of the log that came after the record's.
-    func judge(_ record: AccountRecord?, of plan: AccountPlan) async -> (refusal: PassError?, epochs: KillEpochs) {
+    func evaluate(_ record: AccountRecord?, of plan: AccountConfiguration) async -> (
+        refusal: CredentialError?, epochs: KillEpochs
+    ) {
         let epochs: KillEpochs
         do throws(StoreError) {
             epochs = try await self.kills.read()
@@ -46,22 +48,24 @@ extension RefreshEngine {
     }
 
     /// Why a record may not be used by these kills.
-    static func refusal(of record: AccountRecord?, of plan: AccountPlan, by epochs: KillEpochs) -> PassError? {
+    static func refusal(of record: AccountRecord?, of plan: AccountConfiguration, by epochs: KillEpochs)
+        -> CredentialError?
+    {
         switch epochs.verdict(on: record, of: plan.account, at: plan.provider) {
         case .killed: .killed(plan.account)
         case .dead where !plan.grant.mints:
-            .emptied(plan.account, by: epochs.takings(on: record, of: plan.account, at: plan.provider))
+            .emptied(plan.account, by: epochs.invalidation(on: record, of: plan.account, at: plan.provider))
         case .live, .dead: nil
         }
     }
 
     /// A kill, or the account's removal, may have come since a flight's claim: then what it has stored was born dead, and
     /// what it found no place for must not live on at the provider.
-    func lookForKill(after outcome: FlightOutcome, _ plan: AccountPlan) async {
+    func lookForKill(after outcome: FlightOutcome, _ plan: AccountConfiguration) async {
         if let dropped = outcome.droppedRecord {
             return await self.revokeIfDead(dropped, outcome, plan)
         }
-        guard case .committed = outcome.result, let record = outcome.sight?.entry?.record,
+        guard case .committed = outcome.result, let record = outcome.snapshot?.entry?.record,
             let epochs = try? await self.kills.read(),
             epochs.verdict(on: record, of: plan.account, at: plan.provider) != .live
         else { return }
@@ -87,7 +91,7 @@ extension RefreshEngine {
     }
 
     /// What an import has replaced is dropped and not revoked; what a kill or a removal covers is.
-    private func revokeIfDead(_ dropped: AccountRecord, _ outcome: FlightOutcome, _ plan: AccountPlan) async {
+    private func revokeIfDead(_ dropped: AccountRecord, _ outcome: FlightOutcome, _ plan: AccountConfiguration) async {
         do throws(StoreError) {
             _ = try await self.kills.read()
             return await self.takeAwayIfPossible(dropped, of: plan.account)
@@ -95,7 +99,7 @@ extension RefreshEngine {
             // At the end of the process the log is read no more. What is dead by the kills that are known stays dead.
             await self.takeAwayIfPossible(dropped, of: plan.account)
             // Nobody can say whether it was killed since; it was, or was removed, where nothing took its place.
-            guard outcome.sight?.entry?.record.tokens == nil else { return }
+            guard outcome.snapshot?.entry?.record.tokens == nil else { return }
         }
         let endpoint = plan.endpoint.sending(onlyTo: dropped.binding.issuer)
         if let token = outcome.dropped?.refreshToken ?? outcome.droppedRefreshToken {

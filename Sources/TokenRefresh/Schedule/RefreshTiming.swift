@@ -26,41 +26,43 @@ package struct RefreshTiming: Equatable, Sendable {
     /// What was due long ago, at a start after a long pause, is spread over this time.
     private static let longestSpread = Duration.seconds(600)
 
-    /// When the token set of `sight` is to be refreshed; `nil` where nothing asks for it or nothing can help.
+    /// When the token set of `snapshot` is to be refreshed; `nil` where nothing asks for it or nothing can help.
     ///
     /// - Parameters:
     ///   - isUsed: whether a request has carried its access token.
     ///   - mints: whether the account has no refresh token to keep alive.
     ///   - jitter: drawn once for this token set, evenly from 0 to 1, so that replicas and accounts come apart.
     package func due(
-        _ sight: Sight,
+        _ snapshot: RecordSnapshot,
         isUsed: Bool,
         mints: Bool = false,
         jitter: Double,
         now: BootInstant
     ) -> BootInstant? {
-        guard let record = sight.entry?.record, let tokens = record.tokens else { return nil }
+        guard let record = snapshot.entry?.record, let tokens = record.tokens else { return nil }
         var dues: [BootInstant] = []
-        if isUsed, let due = self.dueForUse(tokens, sight, jitter: jitter, now: now) { dues.append(due) }
+        if isUsed, let due = self.dueForUse(tokens, snapshot, jitter: jitter, now: now) { dues.append(due) }
         if !mints {
-            guard tokens.refreshToken != nil, record.trouble?.endsGrant != true else { return nil }
-            dues.append(self.dueToKeepAlive(sight, jitter: jitter))
-            if let due = Self.dueBeforeEnd(ofRefreshToken: tokens, sight, jitter: jitter) { dues.append(due) }
+            guard tokens.refreshToken != nil, record.failureRecord?.endsGrant != true else { return nil }
+            dues.append(self.dueToKeepAlive(snapshot, jitter: jitter))
+            if let due = Self.dueBeforeEnd(ofRefreshToken: tokens, snapshot, jitter: jitter) { dues.append(due) }
         }
         guard let due = dues.min() else { return nil }
-        return sight.retryAt.map { max($0, due) } ?? due
+        return snapshot.retryAt.map { max($0, due) } ?? due
     }
 
     /// Whether a refresh before its time costs no access token that is still good.
-    package func mayReplace(_ sight: Sight, now: BootInstant) -> Bool {
+    package func mayReplace(_ snapshot: RecordSnapshot, now: BootInstant) -> Bool {
         switch self.mode {
         case .ahead: true
-        case .onExpiry: !sight.freshness.isUsable(at: now)
+        case .onExpiry: !snapshot.freshness.isUsable(at: now)
         }
     }
 
-    private func dueForUse(_ tokens: TokenSet, _ sight: Sight, jitter: Double, now: BootInstant) -> BootInstant? {
-        guard let end = sight.freshness.usableUntil else { return nil }
+    private func dueForUse(_ tokens: TokenSet, _ snapshot: RecordSnapshot, jitter: Double, now: BootInstant)
+        -> BootInstant?
+    {
+        guard let end = snapshot.freshness.usableUntil else { return nil }
         let lifetime = min(max(tokens.lifetime, .zero), Freshness.longestLifetime)
         // Nobody has asked for it within its life and another: whoever does waits for a refresh.
         guard now < end.advanced(by: lifetime) else { return nil }
@@ -70,23 +72,25 @@ package struct RefreshTiming: Equatable, Sendable {
         }
     }
 
-    private func dueToKeepAlive(_ sight: Sight, jitter: Double) -> BootInstant {
+    private func dueToKeepAlive(_ snapshot: RecordSnapshot, jitter: Double) -> BootInstant {
         let slack = self.keepAlive / 10 * jitter
-        var due = sight.receivedAt.advanced(by: self.keepAlive - slack)
-        if due < sight.firstSeenAt { due = sight.firstSeenAt.advanced(by: min(slack, Self.longestSpread * jitter)) }
-        if self.mode == .onExpiry, let end = sight.freshness.usableUntil { due = max(due, end) }
+        var due = snapshot.receivedAt.advanced(by: self.keepAlive - slack)
+        if due < snapshot.firstSeenAt {
+            due = snapshot.firstSeenAt.advanced(by: min(slack, Self.longestSpread * jitter))
+        }
+        if self.mode == .onExpiry, let end = snapshot.freshness.usableUntil { due = max(due, end) }
         return due
     }
 
     private static func dueBeforeEnd(
         ofRefreshToken tokens: TokenSet,
-        _ sight: Sight,
+        _ snapshot: RecordSnapshot,
         jitter: Double
     ) -> BootInstant? {
         guard let lifetime = tokens.refreshLifetime else { return nil }
-        let end = sight.receivedAt.advanced(by: lifetime)
+        let end = snapshot.receivedAt.advanced(by: lifetime)
         let early = Self.early(end, margin: Freshness.margin(ofLifetime: lifetime), jitter)
-        let due = max(early, sight.receivedAt.advanced(by: Self.leastAge))
+        let due = max(early, snapshot.receivedAt.advanced(by: Self.leastAge))
         return due < end ? due : nil
     }
 

@@ -7,8 +7,10 @@ extension AccountRecord: SealableRecord {
 
     /// As before where it can be: a replica that is not yet replaced reads it too.
     private var leastFormat: UInt8 {
-        if self.stampEntry != nil { return 4 }
-        if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.mark != nil { return 3 }
+        if self.observedEntry != nil { return 4 }
+        if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.tokenVersion != nil {
+            return 3
+        }
         return self.killed.isEmpty ? 1 : 2
     }
 
@@ -19,32 +21,32 @@ extension AccountRecord: SealableRecord {
         writer.write(self.grant.rawValue)
         writer.write(self.generation.rawValue)
         writer.write(self.tokens) { $0.write(to: writer) }
-        writer.write(self.stamp.rawValue)
+        writer.write(self.observedEpoch.rawValue)
         writer.write(self.binding.provider.rawValue)
         writer.write(self.binding.issuer.origin)
         writer.write(self.binding.clientID)
         writer.write(self.claim) { claim in
-            writer.write(claim.boot.rawValue)
+            writer.write(claim.incarnation.rawValue)
             writer.write(claim.id.rawValue)
             writer.write(claim.standsFor)
         }
-        writer.write(self.trouble) { trouble in
-            writer.write(Int64(trouble.tries))
-            writer.write(trouble.spent == .maybe)
-            writer.write(trouble.retryIn)
-            writer.write(trouble.dead)
-            writer.write(trouble.reason)
+        writer.write(self.failureRecord) { failureRecord in
+            writer.write(Int64(failureRecord.tries))
+            writer.write(failureRecord.spent == .maybe)
+            writer.write(failureRecord.retryIn)
+            writer.write(failureRecord.dead)
+            writer.write(failureRecord.reason)
         }
         writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
         if format >= 2 { writer.write(self.killed) { writer.write($0.rawValue) } }
         if format >= 3 {
             // A replica that is not yet replaced reads this too: it goes by the origin, and keeps what stands in this list. No
             // provider's name looks like a mark.
-            let mark = self.binding.issuer.mark.map { [ProviderID($0)] } ?? []
+            let mark = self.binding.issuer.tokenVersion.map { [ProviderID($0)] } ?? []
             writer.write(mark + self.formerProviders) { writer.write($0.rawValue) }
             writer.write(self.acceptedProof) { writer.write($0.rawValue) }
         }
-        if format >= 4 { writer.write(self.stampEntry) { writer.write($0.rawValue) } }
+        if format >= 4 { writer.write(self.observedEntry) { writer.write($0.rawValue) } }
         return writer.finish()
     }
 
@@ -56,19 +58,19 @@ extension AccountRecord: SealableRecord {
         let grant = GrantID(rawValue: try reader.read())
         let generation = Generation(rawValue: try reader.read())
         let tokens = try reader.readOptional { reader throws(StoreError) in try TokenSet(from: &reader) }
-        let stamp = Epoch(rawValue: try reader.read())
+        let observedEpoch = Epoch(rawValue: try reader.read())
         let provider = ProviderID(rawValue: try reader.read())
         let origin = try reader.read(String.self)
         let clientID = try reader.read(String.self)
         let claim = try reader.readOptional { reader throws(StoreError) in
             Claim(
-                boot: BootID(rawValue: try reader.read()),
+                incarnation: IncarnationID(rawValue: try reader.read()),
                 id: ClaimID(rawValue: try reader.read()),
                 standsFor: try reader.read()
             )
         }
-        let trouble = try reader.readOptional { reader throws(StoreError) in
-            Trouble(
+        let failureRecord = try reader.readOptional { reader throws(StoreError) in
+            FailureRecord(
                 tries: Int(try reader.read(Int64.self)),
                 spent: try reader.read() ? .maybe : .no,
                 retryIn: try reader.read(),
@@ -88,7 +90,7 @@ extension AccountRecord: SealableRecord {
         let acceptedProof =
             reader.format < 3
             ? nil : try reader.readOptional { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
-        let stampEntry =
+        let observedEntry =
             reader.format < 4
             ? nil : try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read()) }
         try reader.finish()
@@ -100,11 +102,11 @@ extension AccountRecord: SealableRecord {
             grant: grant,
             generation: generation,
             tokens: tokens,
-            stamp: stamp,
-            stampEntry: stampEntry,
+            observedEpoch: observedEpoch,
+            observedEntry: observedEntry,
             binding: Binding(provider: provider, issuer: issuer ?? .origin(origin), clientID: clientID),
             claim: claim,
-            trouble: trouble,
+            failureRecord: failureRecord,
             refreshedAt: refreshedAt,
             killed: killed,
             formerProviders: formerProviders,

@@ -9,15 +9,15 @@ package struct AccountRecord: Equatable, Sendable {
     /// `nil` once the tokens were forgotten.
     package var tokens: TokenSet?
     /// The kill epoch that the writer of the tokens had read.
-    package var stamp: Epoch
+    package var observedEpoch: Epoch
     /// The entry of that number, where another may have had it: on a store that may lose entries.
-    package var stampEntry: KillID?
+    package var observedEntry: KillID?
     /// Whom the tokens were made for; nothing is sent to anyone else.
     package var binding: Binding
     /// Stands beside the tokens while a flight runs.
     package var claim: Claim?
     /// What the last flights without success left behind, shared by all replicas. Reset by each committed token set.
-    package var trouble: Trouble?
+    package var failureRecord: FailureRecord?
     /// When this generation was committed.
     package var refreshedAt: WallTime?
     /// Tokens of the account that were killed, the last ones: they are not taken again, whoever brings them.
@@ -32,11 +32,11 @@ package struct AccountRecord: Equatable, Sendable {
         grant: GrantID,
         generation: Generation,
         tokens: TokenSet?,
-        stamp: Epoch,
-        stampEntry: KillID? = nil,
+        observedEpoch: Epoch,
+        observedEntry: KillID? = nil,
         binding: Binding,
         claim: Claim? = nil,
-        trouble: Trouble? = nil,
+        failureRecord: FailureRecord? = nil,
         refreshedAt: WallTime? = nil,
         killed: [TokenDigest] = [],
         formerProviders: [ProviderID] = [],
@@ -45,11 +45,11 @@ package struct AccountRecord: Equatable, Sendable {
         self.grant = grant
         self.generation = generation
         self.tokens = tokens
-        self.stamp = stamp
-        self.stampEntry = stampEntry
+        self.observedEpoch = observedEpoch
+        self.observedEntry = observedEntry
         self.binding = binding
         self.claim = claim
-        self.trouble = trouble
+        self.failureRecord = failureRecord
         self.refreshedAt = refreshedAt
         self.killed = killed
         self.formerProviders = formerProviders
@@ -79,20 +79,20 @@ extension AccountRecord {
 
     /// A replica's exclusive right to spend the refresh token.
     package struct Claim: Hashable, Sendable {
-        package var boot: BootID
+        package var incarnation: IncarnationID
         package var id: ClaimID
         /// How long it stands; each reader counts from its own first sight of it.
         package var standsFor: Duration
 
-        package init(boot: BootID, id: ClaimID, standsFor: Duration) {
-            self.boot = boot
+        package init(incarnation: IncarnationID, id: ClaimID, standsFor: Duration) {
+            self.incarnation = incarnation
             self.id = id
             self.standsFor = standsFor
         }
     }
 
     /// Why this generation could not be refreshed.
-    package struct Trouble: Equatable, Sendable {
+    package struct FailureRecord: Equatable, Sendable {
         /// Whether the refresh token may have been redeemed without us learning the answer.
         package enum Spent: String, Sendable { case no, maybe }
 

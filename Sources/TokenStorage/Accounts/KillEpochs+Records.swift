@@ -9,7 +9,7 @@ extension KillEpochs {
         at provider: ProviderID
     ) -> Verdict {
         self.verdict(
-            on: record.map { self.counted($0.stamp, by: $0.stampEntry) } ?? self.last,
+            on: record.map { self.counted($0.observedEpoch, by: $0.observedEntry) } ?? self.last,
             of: account,
             at: provider,
             formerly: record?.providers ?? []
@@ -19,7 +19,7 @@ extension KillEpochs {
     /// The last entry that killed a record's tokens; `nil` where they live.
     package func killer(of record: AccountRecord, _ account: AccountID) -> Epoch? {
         self.killer(
-            of: self.counted(record.stamp, by: record.stampEntry),
+            of: self.counted(record.observedEpoch, by: record.observedEntry),
             of: account,
             at: record.binding.provider,
             formerly: record.formerProviders
@@ -27,21 +27,21 @@ extension KillEpochs {
     }
 
     /// What took tokens of a record, or of an account that has none, likewise.
-    package func takings(
+    package func invalidation(
         on record: AccountRecord?,
         of account: AccountID,
         at provider: ProviderID
-    ) -> Takings {
-        self.takings(of: account, at: Set([provider] + (record?.providers ?? [])))
+    ) -> Invalidation {
+        self.invalidation(of: account, at: Set([provider] + (record?.providers ?? [])))
     }
 }
 
 extension AccountRecord {
     /// Stamps tokens whose writer goes by `epochs`.
-    package mutating func stamp(by epochs: KillEpochs) {
-        guard epochs.last >= self.stamp else { return }
-        self.stamp = epochs.last
-        self.stampEntry = epochs.lastEntry
+    package mutating func observedEpoch(by epochs: KillEpochs) {
+        guard epochs.last >= self.observedEpoch else { return }
+        self.observedEpoch = epochs.last
+        self.observedEntry = epochs.lastEntry
     }
 
     /// The providers that the grant is and was bound to.

@@ -3,7 +3,7 @@ package import TokenModel
 /// An issuer as one text.
 extension TokenIssuer {
     /// `nil` where the origin says it all.
-    package var mark: String? {
+    package var tokenVersion: String? {
         switch self {
         case .issuer(let issuer, let endpoint?): "by \(issuer) at \(endpoint)"
         case .issuer(let issuer, nil): "by \(issuer)"

@@ -41,16 +41,19 @@ package struct JournalSurvey: Equatable, Sendable {
 }
 
 extension OpenedStore {
-    /// Opens what stands in the journals of this store's boots, as the next start would; changes nothing.
+    /// Opens what stands in the journals of this store's incarnations, as the next start would; changes nothing.
     package func surveyJournals(in stateDirectory: String) -> JournalSurvey {
-        let files = BootFiles(stateDirectory: stateDirectory, storeID: self.storeID)
+        let files = IncarnationFiles(stateDirectory: stateDirectory, storeID: self.storeID)
         var survey = JournalSurvey()
         do throws(SystemCallError) {
-            for boot in try files.withJournals() {
-                let key = RecordKey(rawValue: "journal/\(boot)")
+            for incarnation in try files.withJournals() {
+                let key = RecordKey(rawValue: "journal/\(incarnation)")
                 do throws(SystemCallError) {
                     survey.found(
-                        try JournalFile.contents(at: files.journalPath(of: boot), self.journalSeal(of: boot)),
+                        try JournalFile.contents(
+                            at: files.journalPath(of: incarnation),
+                            self.journalSeal(of: incarnation)
+                        ),
                         in: key
                     )
                 } catch {

@@ -3,7 +3,7 @@ internal import Synchronization
 package import TokenModel
 
 /// What lives beside the process, in a `state_dir`: the locks and journals of the processes on this host
-/// (``BootRegister``), this host's copy of the kill log and kills that wait for the store (``KeptLog``).
+/// (``IncarnationRegistry``), this host's copy of the kill log and kills that wait for the store (``KeptLog``).
 ///
 /// Several processes may share the directory, on one host. A directory that hosts share is no error, but a lock in it proves
 /// nothing to another host.
@@ -11,7 +11,7 @@ package final class DirectoryHostState: HostState {
     /// This host's copy of the store's kill log.
     package let killLog: KeptLog
     private let directory: String
-    private let register = Mutex<BootRegister?>(nil)
+    private let register = Mutex<IncarnationRegistry?>(nil)
     private let beginning = Mutex<SystemCallError?>(nil)
 
     /// - Parameter isDurable: whether the store outlives the process; else its kill log is kept under a name that each start
@@ -21,7 +21,7 @@ package final class DirectoryHostState: HostState {
         self.killLog = KeptLog(in: directory, of: isDurable ? store.storeID.rawValue : KeptLog.memory)
     }
 
-    /// Begins `boot`: locks its file and makes its journal. Where that can't be done, such as on a full disk, the process
+    /// Begins `incarnation`: locks its file and makes its journal. Where that can't be done, such as on a full disk, the process
     /// goes on without, and ``limitations`` says so.
     ///
     /// - Parameters:
@@ -29,13 +29,13 @@ package final class DirectoryHostState: HostState {
     ///   - dispose: takes what the store has no place for, of the journals that are taken over.
     /// - Returns: what was done with what earlier starts left.
     package func begin(
-        _ boot: BootID,
+        _ incarnation: IncarnationID,
         _ store: OpenedStore,
         journal: JournalCapacity?,
         _ dispose: @escaping TokenDisposal
     ) async -> Inheritance {
         do throws(SystemCallError) {
-            let register = try BootRegister(boot, in: self.directory, store, journal: journal, dispose)
+            let register = try IncarnationRegistry(incarnation, in: self.directory, store, journal: journal, dispose)
             self.register.withLock { $0 = register }
         } catch {
             self.beginning.withLock { $0 = error }
@@ -43,12 +43,12 @@ package final class DirectoryHostState: HostState {
         return await self.inheritAll()
     }
 
-    /// Looks for boots that have ended, and takes their journals over.
+    /// Looks for incarnations that have ended, and takes their journals over.
     package func inheritAll() async -> Inheritance {
         await self.register.withLock { $0 }?.inheritAll() ?? Inheritance()
     }
 
-    /// Ends the boot in order; see ``BootRegister/close(leavesNothing:)``.
+    /// Ends the incarnation in order; see ``IncarnationRegistry/close(leavesNothing:)``.
     package func close(leavesNothing: Bool = true) async {
         await self.register.withLock { $0.take() }?.close(leavesNothing: leavesNothing)
     }
@@ -67,7 +67,9 @@ package final class DirectoryHostState: HostState {
 
     // MARK: - Processes and their journals
 
-    package func isDead(_ boot: BootID) async -> Bool { await self.register.withLock { $0 }?.isDead(boot) ?? false }
+    package func isDead(_ incarnation: IncarnationID) async -> Bool {
+        await self.register.withLock { $0 }?.isDead(incarnation) ?? false
+    }
 
     package func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? {
         await self.register.withLock { $0 }?.keep(record, for: account)
@@ -80,11 +82,13 @@ package final class DirectoryHostState: HostState {
     package var isAllThatLasts: Bool { self.killLog.isAllThatLasts }
     package func entries() async throws(StoreError) -> [KeptEntry] { try await self.killLog.entries() }
     package func add(_ entries: [KeptEntry]) async throws(StoreError) { try await self.killLog.add(entries) }
-    package func drop(order id: String) async -> Bool { await self.killLog.drop(order: id) }
+    package func drop(pendingKill id: String) async -> Bool { await self.killLog.drop(pendingKill: id) }
 
-    package func keep(order bytes: Secret, id: String) async throws(StoreError) {
-        try await self.killLog.keep(order: bytes, id: id)
+    package func keep(pendingKill bytes: Secret, id: String) async throws(StoreError) {
+        try await self.killLog.keep(pendingKill: bytes, id: id)
     }
 
-    package func orders() async throws(StoreError) -> [Result<Secret, StoreError>] { try await self.killLog.orders() }
+    package func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>] {
+        try await self.killLog.pendingKills()
+    }
 }

@@ -5,7 +5,7 @@ package import TokenModel
 /// The kill switch and the refresh engine go by this port and know no file. ``DirectoryHostState`` keeps it in a `state_dir`;
 /// ``NoHostState`` keeps nothing. Nothing here is needed while the store answers and every process stops in order: it is for
 /// stores that are away or have lost writes, and for processes that were killed.
-package protocol HostState: BootWitness, SuccessJournal, KillLogCopy {
+package protocol HostState: IncarnationWitness, SuccessJournal, KillLogCopy {
     /// What is missing here, and what that costs, for people; empty where nothing is.
     var limitations: [String] { get async }
 }
@@ -31,16 +31,16 @@ package protocol KillLogCopy: Sendable {
     /// Keeps a kill that the store does not take, past the end of this process.
     ///
     /// - Throws: ``StoreError/Code/unwritable`` where it ends with the process.
-    func keep(order bytes: Secret, id: String) async throws(StoreError)
+    func keep(pendingKill bytes: Secret, id: String) async throws(StoreError)
 
     /// The kills that were kept and not dropped; for one that is damaged, why it can't be read.
-    func orders() async throws(StoreError) -> [Result<Secret, StoreError>]
+    func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>]
 
     /// Forgets a kill that stands in the store and was recorded.
     ///
     /// - Returns: whether it was there still.
     @discardableResult
-    func drop(order id: String) async -> Bool
+    func drop(pendingKill id: String) async -> Bool
 }
 
 /// Nothing outlives this process but what the store has.
@@ -56,16 +56,16 @@ package struct NoHostState: HostState {
         ]
     }
 
-    package func isDead(_ boot: BootID) async -> Bool { false }
+    package func isDead(_ incarnation: IncarnationID) async -> Bool { false }
     package func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? { nil }
     package func release(_ place: JournalPlace) async {}
     package var isAllThatLasts: Bool { false }
     package func entries() async throws(StoreError) -> [KeptEntry] { [] }
     package func add(_ entries: [KeptEntry]) async throws(StoreError) {}
-    package func orders() async throws(StoreError) -> [Result<Secret, StoreError>] { [] }
-    package func drop(order id: String) async -> Bool { false }
+    package func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>] { [] }
+    package func drop(pendingKill id: String) async -> Bool { false }
 
-    package func keep(order bytes: Secret, id: String) async throws(StoreError) {
+    package func keep(pendingKill bytes: Secret, id: String) async throws(StoreError) {
         throw StoreError(.unwritable, "this process has no state_dir")
     }
 }

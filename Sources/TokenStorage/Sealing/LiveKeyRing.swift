@@ -43,7 +43,7 @@ package final class LiveKeyRing: Sendable {
     /// will know.
     ///
     /// - Parameter canary: reads the store's.
-    func follow(_ canary: () async throws(StoreError) -> StoredRecord?) async throws(StoreError) {
+    func reloadIfChanged(_ canary: () async throws(StoreError) -> StoredRecord?) async throws(StoreError) {
         guard let source = self.source, let revision = source.revision,
             self.state.withLock({ $0.revision != revision }), let latest = self.latest,
             let stored = try await canary()

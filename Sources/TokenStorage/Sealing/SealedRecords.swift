@@ -45,7 +45,7 @@ package struct SealedRecords: Sendable {
     /// Whether a write now would be under another key than `sealed` is; keys that the source holds by now are gone over to.
     package func sealsAnew(_ sealed: SealedBytes) async throws(StoreError) -> Bool {
         let store = self.store
-        try await self.keys.follow { () async throws(StoreError) in try await store.read(.canary) }
+        try await self.keys.reloadIfChanged { () async throws(StoreError) in try await store.read(.canary) }
         return self.keys.ring.sealsAnew(sealed)
     }
 
@@ -75,7 +75,7 @@ package struct SealedRecords: Sendable {
     ) async throws(StoreError) {
         let context = SealingContext(store: self.storeID, key: key, version: version)
         let store = self.store
-        try await self.keys.follow { () async throws(StoreError) in try await store.read(.canary) }
+        try await self.keys.reloadIfChanged { () async throws(StoreError) in try await store.read(.canary) }
         let sealed = try self.keys.ring.seal(plaintext, for: context)
         try await store.write(sealed, at: key, as: version, expecting: expecting)
     }

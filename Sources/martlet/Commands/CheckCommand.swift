@@ -66,7 +66,7 @@ struct CheckCommand: AsyncParsableCommand {
             }
         }
         do throws(CommandFailure) {
-            _ = try ProxyPlan(
+            _ = try ProxyConfiguration(
                 settings,
                 connections: settings.limits.connections,
                 eventLoops: EventLoopCount.standard

@@ -26,9 +26,9 @@ enum Assembly {
         acceptsOlderStore: Bool,
         log: LogWriter,
         logger: Logger
-    ) async throws(CommandFailure) -> (RunningGateway, ProviderRoster) {
+    ) async throws(CommandFailure) -> (RunningGateway, ProviderRegistry) {
         let startedAt = Timepiece.system.now.wall
-        let boot = BootID.random()
+        let incarnation = IncarnationID.random()
         try StateDirectory.make(settings.stateDirectory)
         StateDirectory.warnIfExposed(settings.stateDirectory, logger: logger)
         let metrics = ProgramMetrics(settings)
@@ -54,13 +54,13 @@ enum Assembly {
             }
         }
         let name = settings.replica.name ?? HostName.text
-        let audit = AuditTrail(store.opened.records, boot: boot, replica: name, logger: logger)
+        let audit = AuditTrail(store.opened.records, incarnation: incarnation, replica: name, logger: logger)
         let takeover = claim == .successor ? try await Self.announceTakeover(in: audit) : nil
         let keeper = EndpointKeeper()
-        let boots = BootKeeper(host, logger: logger)
-        await boots.begin(boot, settings, store.opened)
+        let incarnations = IncarnationKeeper(host, logger: logger)
+        await incarnations.begin(incarnation, settings, store.opened)
         do throws(CommandFailure) {
-            let providers = try ProviderRoster(settings, keeper: keeper, logger: logger)
+            let providers = try ProviderRegistry(settings, keeper: keeper, logger: logger)
             let gateway = try await Self.assemble(
                 settings,
                 store,
@@ -70,9 +70,9 @@ enum Assembly {
                 audit: audit,
                 ports: claim,
                 host: host,
-                boots: boots,
+                incarnations: incarnations,
                 acceptsOlderStore: acceptsOlderStore,
-                boot: boot,
+                incarnation: incarnation,
                 startedAt: startedAt,
                 log: log,
                 logger: logger
@@ -90,20 +90,20 @@ enum Assembly {
     private static func assemble(
         _ settings: GatewaySettings,
         _ store: Store,
-        _ providers: ProviderRoster,
+        _ providers: ProviderRegistry,
         _ keeper: EndpointKeeper,
         _ metrics: ProgramMetrics,
         audit: AuditTrail,
         ports claim: PortClaim,
         host: DirectoryHostState,
-        boots: BootKeeper,
+        incarnations: IncarnationKeeper,
         acceptsOlderStore: Bool,
-        boot: BootID,
+        incarnation: IncarnationID,
         startedAt: WallTime,
         log: LogWriter,
         logger: Logger
     ) async throws(CommandFailure) -> RunningGateway {
-        let passes = EnginePasses()
+        let credentials = EngineCredentials()
         let room = DescriptorRoom(
             limit: DescriptorLimit.current,
             used: DescriptorLimit.used,
@@ -112,8 +112,8 @@ enum Assembly {
         )
         let budget = room.budget(wanted: settings.limits.connections)
         let proxy = await ProxyServer(
-            try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard),
-            passes: passes,
+            try ProxyConfiguration(settings, connections: budget.connections, eventLoops: EventLoopCount.standard),
+            credentials: credentials,
             accessLog: settings.log.access ? log : nil,
             logger: logger
         )
@@ -121,7 +121,7 @@ enum Assembly {
         let current = CurrentProviders(providers)
         let kills = KillSwitch(
             store.opened.records,
-            boot: boot,
+            incarnation: incarnation,
             name: settings.replica.name ?? HostName.text,
             lease: settings.replica.lease,
             host: host,
@@ -140,7 +140,7 @@ enum Assembly {
             plans: providers.plans(settings.accounts, counting: metrics.refreshes),
             vault: store.opened.accounts,
             kills: kills,
-            boot: boot,
+            incarnation: incarnation,
             host: host,
             limits: RefreshLimits(waiters: settings.limits.waiters),
             logger: logger,
@@ -149,14 +149,14 @@ enum Assembly {
                 metrics.events.add(event.kind.rawValue)
                 webhook.post(event)
             },
-            onPass: { proxy.follow($0) }
+            onCredential: { proxy.apply($0) }
         )
-        passes.connect(to: engine, kills)
+        credentials.connect(to: engine, kills)
         fence.connect(to: engine, proxy)
         let callers = try await Self.bind(proxy, claim)
-        let standing = ReloadStanding()
+        let status = ReloadStatus()
         let monitor = ProgramMonitor(
-            boot: boot,
+            incarnation: incarnation,
             startedAt: startedAt,
             name: settings.replica.name ?? HostName.text,
             driver: settings.store.driver,
@@ -167,7 +167,7 @@ enum Assembly {
             webhook: webhook,
             kills: kills,
             counts: metrics,
-            standing: standing
+            status: status
         )
         let limits = AdminLimits(connections: budget.operators, stopGrace: .seconds(5))
         let admin: AdminServer
@@ -248,9 +248,9 @@ enum Assembly {
             metrics: metricsServer,
             keeper: keeper,
             counts: metrics,
-            boots: boots,
+            incarnations: incarnations,
             room: room,
-            standing: standing,
+            status: status,
             closeStore: store.close,
             grace: settings.shutdownGrace,
             logger: logger

@@ -21,10 +21,10 @@ final class ProcessFence: KillFence {
 
     func fence(_ epochs: KillEpochs) async -> Int {
         guard let parts = self.parts.withLock({ $0 }) else { return 0 }
-        // The loops judge each pass themselves. Were they later, they would turn away what the engine announces as soon as
+        // The loops judge each credential themselves. Were they later, they would turn away what the engine announces as soon as
         // a kill is lifted, and it is not announced twice.
         let draining = await parts.proxy.fence(epochs).draining
-        parts.engine.follow(epochs)
+        parts.engine.apply(epochs)
         return draining
     }
 
@@ -32,22 +32,22 @@ final class ProcessFence: KillFence {
         await self.parts.withLock({ $0 })?.engine.reread(account)
     }
 
-    func inject(until instant: BootInstant) {
-        self.parts.withLock({ $0 })?.proxy.inject(until: instant)
+    func setLeaseDeadline(_ instant: BootInstant) {
+        self.parts.withLock({ $0 })?.proxy.setLeaseDeadline(instant)
     }
 }
 
 /// The providers as they are configured now, for whoever has tokens of theirs to revoke.
 final class CurrentProviders: Sendable {
-    private let roster: Mutex<ProviderRoster>
+    private let roster: Mutex<ProviderRegistry>
 
-    init(_ roster: ProviderRoster) {
+    init(_ roster: ProviderRegistry) {
         self.roster = Mutex(roster)
     }
 
-    func follow(_ roster: ProviderRoster) {
+    func reload(_ roster: ProviderRegistry) {
         self.roster.withLock { $0 = roster }
     }
 
-    var current: ProviderRoster { self.roster.withLock { $0 } }
+    var current: ProviderRegistry { self.roster.withLock { $0 } }
 }

@@ -42,19 +42,19 @@ struct ProgramMetrics: Sendable {
                 }
             },
             troubles: accounts.flatMap { provider, counts in
-                AccountTrouble.Kind.allCases.map { kind in
-                    MetricsReport.Troubles(provider: provider, kind: kind.rawValue, count: counts.troubles[kind] ?? 0)
+                AccountIssue.Kind.allCases.map { kind in
+                    MetricsReport.Issues(provider: provider, kind: kind.rawValue, count: counts.issues[kind] ?? 0)
                 }
             },
             refreshes: self.refreshes.providers,
             store: self.store.operations,
             repairs: engine.repairCount,
-            standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, standing in
-                [ProviderStanding.Word.failing, .refusesClient, .notProvider].map { word in
-                    MetricsReport.Standing(
+            standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, status in
+                [ProviderAvailability.Word.failing, .refusesClient, .notProvider].map { word in
+                    MetricsReport.Availability(
                         provider: provider,
                         reason: word.rawValue,
-                        isHeld: standing.word == word
+                        isHeld: status.word == word
                     )
                 }
             },

@@ -8,7 +8,7 @@ internal import TokenRefresh
 
 /// Tells the admin API what this process is and whether it can serve callers.
 struct ProgramMonitor: GatewayMonitor {
-    let boot: BootID
+    let incarnation: IncarnationID
     let startedAt: WallTime
     /// Of this replica.
     let name: String
@@ -21,19 +21,19 @@ struct ProgramMonitor: GatewayMonitor {
     let webhook: Webhook
     let kills: KillSwitch
     let counts: ProgramMetrics
-    let standing: ReloadStanding
+    let status: ReloadStatus
 
     func vitals() async -> GatewayVitals {
         let isOpen = await self.store.isOpen()
         let isBound = self.proxy.isBound
         return GatewayVitals(
             version: MartletVersion.current,
-            replica: GatewayVitals.Replica(name: self.name, boot: self.boot, startedAt: self.startedAt),
+            replica: GatewayVitals.Replica(name: self.name, incarnation: self.incarnation, startedAt: self.startedAt),
             store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
             isLeaseHeld: self.kills.holdsLease,
             isStopping: self.proxy.isStopping,
-            configuration: self.standing.configuration
+            configuration: self.status.configuration
         )
     }
 

@@ -33,10 +33,10 @@ struct RunningGateway {
     let keeper: EndpointKeeper
     let counts: ProgramMetrics
     /// This boot among those of this host; `nil` where it can have no lock.
-    let boots: BootKeeper
+    let incarnations: IncarnationKeeper
     let room: DescriptorRoom
     /// Where a reload leaves what came of it.
-    let standing: ReloadStanding
+    let status: ReloadStatus
     /// Closes the store, after the last who writes to it.
     let closeStore: @Sendable () async -> Void
     let grace: Duration
@@ -61,7 +61,7 @@ struct RunningGateway {
             engine: self.engine,
             kills: self.kills,
             keeper: self.keeper,
-            boots: self.boots,
+            incarnations: self.incarnations,
             closeStore: self.closeStore,
             logger: self.logger
         )
@@ -104,20 +104,20 @@ struct RunningGateway {
     }
 }
 
-/// The refresh engine for as long as anyone may need a pass.
+/// The refresh engine for as long as anyone may need a credential.
 private struct EngineService: Service {
     let engine: RefreshEngine
     /// It has ended when this does.
     let kills: KillSwitch
     let keeper: EndpointKeeper
-    let boots: BootKeeper
+    let incarnations: IncarnationKeeper
     let closeStore: @Sendable () async -> Void
     let logger: Logger
 
     func run() async throws {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.keeper.run() }
-            tasks.addTask { await self.boots.run() }
+            tasks.addTask { await self.incarnations.run() }
             await withGracefulShutdownHandler {
                 await self.engine.run()
             } onGracefulShutdown: {
@@ -132,8 +132,8 @@ private struct EngineService: Service {
             await self.keeper.shutDown()
             tasks.cancelAll()
         }
-        // Where the service was cut off, callers may still be served: this boot is dead when its process is.
-        if !Task.isCancelled { await self.boots.end(leavesNothing: self.kills.hasLeft) }
+        // Where the service was cut off, callers may still be served: this incarnation is dead when its process is.
+        if !Task.isCancelled { await self.incarnations.end(leavesNothing: self.kills.hasLeft) }
         await self.closeStore()
     }
 }

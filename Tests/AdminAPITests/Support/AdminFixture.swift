@@ -100,7 +100,7 @@ struct AdminFixture: Sendable {
         let vault = AccountVault(records)
         let logs = HeardLog()
         let plans = ["alice", "bob"].map { name in
-            AccountPlan(
+            AccountConfiguration(
                 account: AccountID(name),
                 provider: ProviderID("acme"),
                 grant: name == minting ? .clientCredentials : .refreshToken,
@@ -111,7 +111,7 @@ struct AdminFixture: Sendable {
         let fence = EngineFence()
         let kills = KillSwitch(
             records,
-            boot: .random(),
+            incarnation: .random(),
             name: "a",
             lease: .seconds(10),
             logger: logs.logger,
@@ -122,14 +122,14 @@ struct AdminFixture: Sendable {
             plans: plans,
             vault: vault,
             kills: kills,
-            boot: .random(),
+            incarnation: .random(),
             limits: RefreshLimits(longestWait: longestWait),
             timepiece: refreshing,
             logger: logs.logger
         ) { _ in }
         fence.connect(to: engine)
         try await kills.start()
-        let audit = AuditTrail(records, boot: .random(), replica: "a", logger: logs.logger)
+        let audit = AuditTrail(records, incarnation: .random(), replica: "a", logger: logs.logger)
         let monitor = ScriptedMonitor()
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
@@ -166,12 +166,12 @@ final class EngineFence: KillFence {
     func connect(to engine: RefreshEngine) { self.engine.withLock { $0 = engine } }
 
     func fence(_ epochs: KillEpochs) async -> Int {
-        self.engine.withLock { $0 }?.follow(epochs)
+        self.engine.withLock { $0 }?.apply(epochs)
         return 0
     }
 
     func replaced(_ account: AccountID) async {}
-    func inject(until instant: BootInstant) {}
+    func setLeaseDeadline(_ instant: BootInstant) {}
 }
 
 /// Says what a test tells it to.
@@ -181,7 +181,7 @@ final class ScriptedMonitor: GatewayMonitor {
             version: "1.2.3",
             replica: GatewayVitals.Replica(
                 name: "a",
-                boot: BootID("b00t"),
+                incarnation: IncarnationID("b00t"),
                 startedAt: WallTime(millisecondsSince1970: 1_763_683_200_123)
             ),
             store: GatewayVitals.Store(driver: "memory", isOpen: true),

@@ -12,7 +12,7 @@ final class Gate: Sendable {
     /// How many wait.
     var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
-    func pass() async {
+    func credential() async {
         await withCheckedContinuation { continuation in
             let isOpen = self.state.withLock { state in
                 if !state.isOpen { state.waiting.append(continuation) }

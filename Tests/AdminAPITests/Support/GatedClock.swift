@@ -6,6 +6,6 @@ struct GatedClock: Clock {
     var minimumResolution: Duration { .nanoseconds(1) }
 
     func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-        await self.gate.pass()
+        await self.gate.credential()
     }
 }

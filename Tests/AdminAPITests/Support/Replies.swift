@@ -13,10 +13,10 @@ struct Account: Decodable {
     let last_refresh_at: String?
     let last_error: String?
     let scopes: [String]
-    let trouble: Trouble?
+    let trouble: Issue?
     let unrevoked: [Removal.Token]?
 
-    struct Trouble: Decodable {
+    struct Issue: Decodable {
         let kind: String
         let reason: String
         let known_since: String

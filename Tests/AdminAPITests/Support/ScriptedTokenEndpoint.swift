@@ -53,7 +53,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
             state.redeemed.append(refreshToken)
             return state.gate
         }
-        await gate?.pass()
+        await gate?.credential()
         return self.state.withLock { state in
             state.verdicts.isEmpty ? .notSent(.connectFailed) : state.verdicts.removeFirst()
         }

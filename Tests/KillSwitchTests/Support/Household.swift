@@ -28,7 +28,7 @@ struct Household: Sendable {
         _ name: String,
         records: SealedRecords? = nil,
         lease: Duration = .seconds(10),
-        witness: (any BootWitness)? = nil,
+        witness: (any IncarnationWitness)? = nil,
         copy: KeptLog? = nil
     ) -> Replica {
         let clock = self.clock
@@ -36,7 +36,7 @@ struct Household: Sendable {
         let fence = HeardFence()
         let kills = KillSwitch(
             records ?? self.records,
-            boot: .random(),
+            incarnation: .random(),
             name: name,
             lease: lease,
             host: PartialHostState(witness: witness, copy: copy),
@@ -99,7 +99,7 @@ struct Household: Sendable {
     /// Puts tokens of an account there.
     func put(
         _ account: String,
-        stamp: UInt64 = 0,
+        observedEpoch: UInt64 = 0,
         provider: String = "acme",
         claim: AccountRecord.Claim? = nil,
         formerProviders: [ProviderID] = []
@@ -113,7 +113,7 @@ struct Household: Sendable {
                 receivedAt: self.clock.wall,
                 lifetime: .seconds(3_600)
             ),
-            stamp: Epoch(stamp),
+            observedEpoch: Epoch(observedEpoch),
             binding: AccountRecord.Binding(
                 provider: ProviderID(provider),
                 issuer: .tokenEndpoint("https://login.example/token"),
@@ -132,9 +132,9 @@ private final class End: Sendable {
     func come() { self.flag.withLock { $0 = true } }
 }
 
-/// Takes every other boot for dead.
-struct Gravedigger: BootWitness {
-    func isDead(_ boot: BootID) async -> Bool { true }
+/// Takes every other incarnation for dead.
+struct Gravedigger: IncarnationWitness {
+    func isDead(_ incarnation: IncarnationID) async -> Bool { true }
 }
 
 struct Replica: Sendable {
@@ -196,7 +196,7 @@ final class HeardFence: KillFence {
     }
 
     func replaced(_ account: AccountID) async { self.state.withLock { $0.replaced.append(account) } }
-    func inject(until instant: BootInstant) { self.state.withLock { $0.until.append(instant) } }
+    func setLeaseDeadline(_ instant: BootInstant) { self.state.withLock { $0.until.append(instant) } }
 }
 
 /// A provider that revokes, or does what a test tells it to.

@@ -24,8 +24,8 @@ extension KillSimulation {
             let listing = try? await ReplicaVault(self.records).list()
         else { return self.violations.append("the store can't be read") }
         for id in self.complete.keys where !log.contains(id) { self.lost.insert(id) }
-        let listed = Set(listing.entries.map(\.record.boot))
-        for replica in self.replicas where !listed.contains(replica.boot) {
+        let listed = Set(listing.entries.map(\.record.incarnation))
+        for replica in self.replicas where !listed.contains(replica.incarnation) {
             replica.unlistedUntil = self.instant.advanced(by: Self.lease)
         }
     }
@@ -41,11 +41,11 @@ extension KillSimulation {
             }
         }
         guard !self.hasLost else { return }
-        let living = Set(self.replicas.map(\.boot))
-        for (id, boot) in self.ordered {
+        let living = Set(self.replicas.map(\.incarnation))
+        for (id, incarnation) in self.ordered {
             let count = log.numbered().count { $0.entry.id == id }
             // What the store has not taken ends with its process: there is no directory here that would outlive it.
-            let mustStand = self.placed.contains(id) || living.contains(boot)
+            let mustStand = self.placed.contains(id) || living.contains(incarnation)
             if count > 1 || count == 0 && mustStand { self.violations.append("the kill \(id) stands \(count) times") }
             if count == 1, self.complete[id] == nil { self.violations.append("the kill \(id) is never complete") }
         }

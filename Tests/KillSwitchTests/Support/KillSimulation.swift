@@ -49,7 +49,7 @@ struct KillSimulation {
     /// Kills that were said to be complete.
     private(set) var complete: [KillID: Epoch] = [:]
     /// Each kill that was ordered, and by which process.
-    private(set) var ordered: [KillID: BootID] = [:]
+    private(set) var ordered: [KillID: IncarnationID] = [:]
     private(set) var placed: Set<KillID> = []
     private(set) var pollsThatGaveALease = 0
     private(set) var restored = 0
@@ -65,7 +65,7 @@ struct KillSimulation {
     private var isFoul = true
     private(set) var now = Duration.zero
     private(set) var replicas: [SimulatedReplica] = []
-    private var events: [(at: Duration, number: Int, replica: Int, life: BootID, step: Step)] = []
+    private var events: [(at: Duration, number: Int, replica: Int, life: IncarnationID, step: Step)] = []
     private var scheduled = 0
     /// Whether a failover has lost something.
     var hasLost = false
@@ -90,7 +90,7 @@ struct KillSimulation {
             self.now = next.at
             self.isFoul = self.now < duration
             let replica = self.replicas[next.replica]
-            guard replica.boot == next.life else { continue }
+            guard replica.incarnation == next.life else { continue }
             if self.happens(self.weather.dies) {
                 self.replicas[next.replica] = self.newReplica(next.replica)
                 self.begin(next.replica)
@@ -121,19 +121,19 @@ struct KillSimulation {
             guard !replica.isPolling else { return }
             (replica.isPolling, replica.renews, replica.pollStartedAt) = (true, true, self.now)
             let moment = self.moment
-            self.follow(index, replica.machine.beginPoll(moment))
+            self.apply(index, replica.machine.beginPoll(moment))
         case .read:
             self.schedule(self.upTo(.seconds(8)), index, .read)
             guard !replica.isPolling else { return }
             (replica.isPolling, replica.renews) = (true, false)
-            self.follow(index, replica.machine.beginRead())
+            self.apply(index, replica.machine.beginRead())
         case .perform(let action):
             await self.perform(action, index)
         case .answer(let event):
-            self.follow(index, event(&replica.machine))
+            self.apply(index, event(&replica.machine))
         case .fence(let contents):
             self.fence(index, by: contents)
-            self.follow(index, replica.machine.didFence())
+            self.apply(index, replica.machine.didFence())
         case .raise(let entry, let epoch):
             await self.raise(entry, at: epoch, index)
         case .look(let epoch):
@@ -155,7 +155,7 @@ struct KillSimulation {
     }
 
     /// Tells the event loops of the lease, and has the next action done.
-    private mutating func follow(_ index: Int, _ action: KillMachine.PollAction) {
+    private mutating func apply(_ index: Int, _ action: KillMachine.PollAction) {
         let replica = self.replicas[index]
         replica.leaseUntil = replica.machine.leaseUntil
         for case .restored(let count) in replica.machine.takeNotices() { self.restored += count }
@@ -226,8 +226,8 @@ struct KillSimulation {
     private mutating func kill(_ index: Int) {
         let replica = self.replicas[index]
         let entry = KillEntry(.kill, .all, reason: "", at: self.moment.wall)
-        _ = replica.machine.log.order(PendingKill(entry: entry))
-        self.ordered[entry.id] = replica.boot
+        _ = replica.machine.log.pendingKill(PendingKill(entry: entry))
+        self.ordered[entry.id] = replica.incarnation
         self.fence(index, by: replica.machine.log.contents)
         self.schedule(self.storeTime(), index, .raise(entry, at: replica.machine.log.epochs.last.next))
     }
@@ -257,7 +257,7 @@ struct KillSimulation {
             if entry.kind == .kill {
                 // As it is told to be pending; it ends with its process.
                 if self.mutation == .ordersAreDropped { replica.machine.log.withdraw(entry.id) }
-                replica.machine.log.note(order: entry.id) { $0.cause = error.code }
+                replica.machine.log.note(pendingKill: entry.id) { $0.cause = error.code }
             }
         }
     }
@@ -362,10 +362,10 @@ struct KillSimulation {
 
     private mutating func schedule(_ delay: Duration, _ index: Int, _ step: Step) {
         self.scheduled += 1
-        self.events.append((self.now + delay, self.scheduled, index, self.replicas[index].boot, step))
+        self.events.append((self.now + delay, self.scheduled, index, self.replicas[index].incarnation, step))
     }
 
-    private mutating func takeNext() -> (at: Duration, number: Int, replica: Int, life: BootID, step: Step)? {
+    private mutating func takeNext() -> (at: Duration, number: Int, replica: Int, life: IncarnationID, step: Step)? {
         let next = self.events.indices.min {
             (self.events[$0].at, self.events[$0].number) < (self.events[$1].at, self.events[$1].number)
         }

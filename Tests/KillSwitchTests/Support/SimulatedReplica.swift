@@ -9,7 +9,7 @@ final class SimulatedReplica {
     let store: FaultyTokenStore
     let vault: ReplicaVault
     let log: KillLog
-    let boot = BootID.random()
+    let incarnation = IncarnationID.random()
     /// As its event loops were told.
     var fenced = KillEpochs()
     var leaseUntil = BootInstant.distantPast
@@ -26,7 +26,7 @@ final class SimulatedReplica {
         self.vault = ReplicaVault(own)
         self.log = KillLog(own)
         self.machine = KillMachine(
-            boot: self.boot,
+            incarnation: self.incarnation,
             name: "r\(index)",
             lease: KillSimulation.lease,
             StoreGuarantees(reach: mutation == .leaseByReading ? .host : .network, failover: .losesSuffix)

@@ -23,15 +23,15 @@ import Testing
         #expect(rule.delay == .seconds(3))
         #expect(rule.delayAnswer == .milliseconds(250))
         #expect(rule.drop == .midBody)
-        #expect(rule.answer?.status == 503)
-        #expect(rule.answer?.fields.first == HeaderField("Retry-After", "30"))
-        #expect(rule.answer?.body == .whole(ByteBuffer(string: "later")))
+        #expect(rule.response?.status == 503)
+        #expect(rule.response?.fields.first == HeaderField("Retry-After", "30"))
+        #expect(rule.response?.body == .whole(ByteBuffer(string: "later")))
     }
 
     @Test func `a rule that says nothing strikes once, and lets the request through`() throws {
         let rule = try #require(self.rules(#"[{"on": "token"}]"#).first)
         #expect(rule.times == 1)
-        #expect(rule.answer == nil)
+        #expect(rule.response == nil)
         #expect(rule.drop == nil)
         #expect(rule.delay == .zero)
     }
@@ -43,7 +43,7 @@ import Testing
         (#"{"on": "token", "body": ""}"#, 200),
     ])
     func `a status, headers or a body each make an answer`(json: String, status: Int) throws {
-        #expect(try self.rules("[\(json)]").first?.answer?.status == status)
+        #expect(try self.rules("[\(json)]").first?.response?.status == status)
     }
 
     @Test(arguments: [

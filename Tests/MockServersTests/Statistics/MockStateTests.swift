@@ -58,13 +58,13 @@ import Testing
         var state = MockState(rules: TokenRules())
         let tokens = try self.open(&state)
 
-        #expect(state.judge(tokens: [], at: .second(1)) == .noToken)
-        #expect(state.judge(tokens: ["made up"], at: .second(1)) == .unknown)
-        #expect(state.judge(tokens: [tokens.accessToken], at: .second(1)) == .ok(account: "a0"))
-        #expect(state.judge(tokens: [tokens.accessToken, "made up"], at: .second(1)) == .unknown)
-        #expect(state.judge(tokens: [tokens.accessToken], at: .second(60)) == .expired)
+        #expect(state.evaluate(tokens: [], at: .second(1)) == .noToken)
+        #expect(state.evaluate(tokens: ["made up"], at: .second(1)) == .unknown)
+        #expect(state.evaluate(tokens: [tokens.accessToken], at: .second(1)) == .ok(account: "a0"))
+        #expect(state.evaluate(tokens: [tokens.accessToken, "made up"], at: .second(1)) == .unknown)
+        #expect(state.evaluate(tokens: [tokens.accessToken], at: .second(60)) == .expired)
         _ = state.ledger.revoke(tokens.accessToken, at: .second(61))
-        #expect(state.judge(tokens: [tokens.accessToken], at: .second(62)) == .revoked)
+        #expect(state.evaluate(tokens: [tokens.accessToken], at: .second(62)) == .revoked)
     }
 
     @Test(arguments: GrantRefusal.Code.allCases)

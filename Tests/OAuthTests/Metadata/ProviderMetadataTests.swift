@@ -43,7 +43,7 @@ import TokenModel
         issuer: String = Self.issuer,
         allowCleartext: Bool = false
     ) throws -> ProviderMetadata {
-        let answer = ProviderAnswer(status: status, contentEncoding: encoding, body: Secret(body), bodyEnd: .proven)
+        let answer = ProviderResponse(status: status, contentEncoding: encoding, body: Secret(body), bodyEnd: .proven)
         return try ProviderMetadata(answer, of: ProviderIssuer(issuer), allowCleartext: allowCleartext)
     }
 

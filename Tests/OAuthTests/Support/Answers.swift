@@ -12,10 +12,10 @@ func answer(
     encoding: String? = nil,
     retryAfter: String? = nil,
     date: String? = nil,
-    end: ProviderAnswer.BodyEnd = .proven
+    end: ProviderResponse.BodyEnd = .proven
 ) -> ExchangeOutcome {
-    .answered(
-        ProviderAnswer(
+    .responded(
+        ProviderResponse(
             status: status,
             contentType: type,
             contentEncoding: encoding,
@@ -28,12 +28,12 @@ func answer(
 }
 
 /// What the classifier says at noon.
-func verdict(_ outcome: ExchangeOutcome, rules: AnswerRules = AnswerRules()) -> TokenVerdict {
-    AnswerClassifier(rules: rules).tokenVerdict(on: outcome, now: noon)
+func verdict(_ outcome: ExchangeOutcome, rules: ResponseRules = ResponseRules()) -> TokenVerdict {
+    ResponseClassifier(rules: rules).tokenVerdict(on: outcome, now: noon)
 }
 
 /// The grant of an answer that must be a success.
-func grant(_ outcome: ExchangeOutcome, rules: AnswerRules = AnswerRules()) -> TokenGrant? {
+func grant(_ outcome: ExchangeOutcome, rules: ResponseRules = ResponseRules()) -> TokenGrant? {
     guard case .success(let grant) = verdict(outcome, rules: rules) else { return nil }
     return grant
 }

@@ -17,7 +17,7 @@ extension LoopbackTests {
             let revokes = Mutex(true)
             let revocationOrigin = Mutex<String?>(nil)
 
-            func answer(_ request: ScriptedServer.Request) -> ScriptedServer.Answer {
+            func response(_ request: ScriptedServer.Request) -> ScriptedServer.Answer {
                 if request.path.hasPrefix("/.well-known/") {
                     let isOpenID = request.path.hasSuffix("openid-configuration")
                     guard isOpenID || !self.onlyOpenID.withLock({ $0 }) else {
@@ -44,7 +44,7 @@ extension LoopbackTests {
             _ publisher: Publisher,
             _ body: (HTTPTokenEndpoint, ScriptedServer, HeardLog) async throws -> Void
         ) async throws {
-            let server = try await ScriptedServer { publisher.answer($0) }
+            let server = try await ScriptedServer { publisher.response($0) }
             let log = HeardLog()
             try await withEndpoint(.discovered(try ProviderIssuer(server.origin)), log: log) { endpoint in
                 try await body(endpoint, server, log)
@@ -72,7 +72,7 @@ extension LoopbackTests {
 
         @Test func `a named revocation endpoint stands before what the issuer says`() async throws {
             let publisher = Publisher()
-            let server = try await ScriptedServer { publisher.answer($0) }
+            let server = try await ScriptedServer { publisher.response($0) }
             let other = try await ScriptedServer { _ in .bytes(http("200 OK", "{}")) }
             try await withEndpoint(
                 .discovered(
@@ -136,7 +136,7 @@ extension LoopbackTests {
 
         @Test func `a named token endpoint needs no issuer, and revocation is discovered all the same`() async throws {
             let publisher = Publisher()
-            let server = try await ScriptedServer { publisher.answer($0) }
+            let server = try await ScriptedServer { publisher.response($0) }
             let other = try await ScriptedServer { _ in .bytes(http("200 OK", #"{"access_token":"A2"}"#)) }
             try await withEndpoint(
                 .discovered(try ProviderIssuer(server.origin), tokenEndpoint: try ProviderURL("\(other.origin)/named"))

@@ -53,7 +53,7 @@ final class ScriptedServer: Sendable {
     }
 
     private let observed = Mutex(Observed())
-    private let answer: @Sendable (Request) -> Answer
+    private let response: @Sendable (Request) -> Answer
     private let closesOnAccept: Bool
     private let tls: NIOSSLContext?
     private let channel = Mutex<(any Channel)?>(nil)
@@ -86,7 +86,7 @@ final class ScriptedServer: Sendable {
             return try NIOSSLContext(configuration: configuration)
         }
         self.closesOnAccept = closesOnAccept
-        self.answer = answer
+        self.response = answer
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
@@ -143,7 +143,7 @@ extension ScriptedServer {
             guard request.isWhole, !self.hasAnswered else { return }
             self.hasAnswered = true
             self.server.observed.withLock { $0.requests.append(request) }
-            self.perform(self.server.answer(request), on: context.channel)
+            self.perform(self.server.response(request), on: context.channel)
         }
 
         func channelInactive(context: ChannelHandlerContext) {

@@ -53,14 +53,14 @@ import TokenModel
             ]
         })
         setup.callers = [
-            CallerPlan(
+            CallerConfiguration(
                 name: "tested",
                 keys: [try .of("right")],
                 routes: grant.routes,
                 accounts: grant.accounts,
                 methods: grant.methods
             ),
-            CallerPlan(name: "somebody else", keys: [try .of("else")], routes: ["other"]),
+            CallerConfiguration(name: "somebody else", keys: [try .of("else")], routes: ["other"]),
         ]
         try await withRig(setup) { rig in
             for method in ["GET", "POST", "PURGE", "purge"] {
@@ -91,26 +91,26 @@ import TokenModel
             let permitted = key == .right ? ["GET", "POST", "PURGE", "purge"].filter(grant.permits).count : 0
             #expect(rig.upstream.connections == permitted)
             // Nobody was asked for a token on behalf of one who may not have it.
-            #expect(rig.passes.asked == 0)
+            #expect(rig.credentials.asked == 0)
         }
     }
 
     @Test func `one who may not use an account does not cause its refresh`() async throws {
-        var setup = Rig.Setup(pass: nil)
-        setup.callers = [CallerPlan(name: "b", keys: [try .of("right")], accounts: [AccountID("bob")])]
+        var setup = Rig.Setup(credential: nil)
+        setup.callers = [CallerConfiguration(name: "b", keys: [try .of("right")], accounts: [AccountID("bob")])]
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             for key in ["right", "wrong"] {
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nMartlet-Key: \(key)\r\n\r\n")
                 #expect(try await caller.answer().head.status == (key == "right" ? 403 : 401))
             }
-            #expect(rig.passes.asked == 0)
+            #expect(rig.credentials.asked == 0)
         }
     }
 
     @Test func `each request of a connection is judged by its own key`() async throws {
         var setup = Rig.Setup()
-        setup.callers = [CallerPlan(name: "a", keys: [try .of("right")])]
+        setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/1 HTTP/1.1\r\nHost: a\r\nMartlet-Key: right\r\n\r\n")
@@ -130,7 +130,7 @@ import TokenModel
     @Test(arguments: [Injection(), Injection(header: "X-Api-Key", prefix: "")])
     func `I8_ a caller's key goes nowhere, whatever field carries the token`(injection: Injection) async throws {
         var setup = Rig.Setup.route { $0.injection = injection }
-        setup.callers = [CallerPlan(name: "a", keys: [try .of("canary")])]
+        setup.callers = [CallerConfiguration(name: "a", keys: [try .of("canary")])]
         try await withRig(setup) { rig in
             for field in [
                 "Martlet-Key: canary", "Authorization: Bearer canary", "Authorization: Basic \(basic("u:canary"))",
@@ -157,7 +157,7 @@ import TokenModel
 
     @Test func `a refused caller that waits to send its body is told at once`() async throws {
         var setup = Rig.Setup()
-        setup.callers = [CallerPlan(name: "a", keys: [try .of("right")])]
+        setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             try await caller.send(

@@ -20,8 +20,8 @@ extension KeyDigest {
     init() throws {
         self.table = CallerTable(
             [
-                CallerPlan(name: "reports", keys: [try .of(Self.key), try .of("second")]),
-                CallerPlan(name: "batch", keys: [try .of(Self.other)]),
+                CallerConfiguration(name: "reports", keys: [try .of(Self.key), try .of("second")]),
+                CallerConfiguration(name: "batch", keys: [try .of(Self.other)]),
             ],
             routes: RouteTable([.sample(port: 1)])
         )
@@ -112,8 +112,8 @@ extension KeyDigest {
         #expect(try self.caller(key, &unverified) == "reports")
         // Given a configuration in which the key is gone, and one in which it is somebody else's
         let routes = RouteTable([.sample(port: 1)])
-        let later = CallerTable([CallerPlan(name: "batch", keys: [try .of(Self.other)])], routes: routes)
-        let last = CallerTable([CallerPlan(name: "audit", keys: [try .of(Self.key)])], routes: routes)
+        let later = CallerTable([CallerConfiguration(name: "batch", keys: [try .of(Self.other)])], routes: routes)
+        let last = CallerTable([CallerConfiguration(name: "audit", keys: [try .of(Self.key)])], routes: routes)
 
         #expect(try self.caller(key, &unverified, of: later) == nil)
         #expect(try self.caller(key, &unverified, of: later) == nil)
@@ -129,7 +129,7 @@ extension KeyDigest {
     @Test func `a key too long to be remembered is good all the same`() throws {
         let key = String(repeating: "k", count: 2_000)
         let routes = RouteTable([.sample(port: 1)])
-        let table = CallerTable([CallerPlan(name: "long", keys: [try .of(key)])], routes: routes)
+        let table = CallerTable([CallerConfiguration(name: "long", keys: [try .of(key)])], routes: routes)
         let request = try RequestHead.parsed("GET / HTTP/1.1\r\nHost: a\r\nMartlet-Key: \(key)\r\n\r\n")
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         for _ in 1...2 { #expect(try table.authenticate(request, &unverified).name == "long") }

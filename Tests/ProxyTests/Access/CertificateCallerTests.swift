@@ -8,7 +8,7 @@ import Testing
 @Suite struct CertificateCallerTests {
     private static let identity = (TestCertificates.client, TestCertificates.clientKey)
 
-    private func table(_ plans: [CallerPlan]) -> CallerTable {
+    private func table(_ plans: [CallerConfiguration]) -> CallerTable {
         CallerTable(plans, routes: RouteTable([.sample(port: 1)]))
     }
 
@@ -46,7 +46,7 @@ import Testing
         let certificate = try #require(
             try NIOSSLCertificate.fromPEMBytes(Array(TestCertificates.expired.utf8)).first
         )
-        let table = self.table([CallerPlan(name: "batch", certificate: .subject("CN=Test server"))])
+        let table = self.table([CallerConfiguration(name: "batch", certificate: .subject("CN=Test server"))])
         let inTime = ClientCertificate(certificate, at: 1_600_000_000)
         #expect(try self.refusal("", showing: inTime, of: table) == nil)
         #expect(try self.refusal("", showing: ClientCertificate(certificate), of: table) == .callerUnknown)
@@ -55,7 +55,7 @@ import Testing
     @Test func `names that look the same are not`() throws {
         // Unicode calls U+212A, the sign of the kelvin, equivalent to the letter, and é to e with an accent behind it.
         for (one, other) in [("CN=K", "CN=\u{212A}"), ("CN=\u{E9}", "CN=e\u{301}")] {
-            let table = self.table([CallerPlan(name: "batch", certificate: .subject(one))])
+            let table = self.table([CallerConfiguration(name: "batch", certificate: .subject(one))])
             let itself = ClientCertificate(names: [.subject(one)])
             #expect(try self.refusal("", showing: itself, of: table) == nil)
             let lookalike = ClientCertificate(names: [.subject(other)])
@@ -75,7 +75,7 @@ import Testing
     )
     func `a certificate lets no web page in`(fields: String, code: GatewayError.Code?) throws {
         let table = self.table([
-            CallerPlan(name: "batch", keys: [try .of("right")], certificate: .dns("batch.internal"))
+            CallerConfiguration(name: "batch", keys: [try .of("right")], certificate: .dns("batch.internal"))
         ])
         let certificate = ClientCertificate(names: [.dns("batch.internal")])
         #expect(try self.refusal(fields, showing: certificate, of: table) == code)
@@ -88,7 +88,7 @@ import Testing
         let files = try TLSFiles()
         var setup = Rig.Setup()
         setup.tls = try CallerTLS(files.pair("server"), clientAuthorities: files.path("client-ca.pem"))
-        setup.callers = [CallerPlan(name: "batch", certificate: .dns("batch.internal"))]
+        setup.callers = [CallerConfiguration(name: "batch", certificate: .dns("batch.internal"))]
         try await withRig(setup) { rig in
             let caller = try await rig.secureCaller(.caller(showing: Self.identity))
             for (field, status) in [("X: y", 404), ("Origin: https://evil.example", 403), ("X: y", 404)] {

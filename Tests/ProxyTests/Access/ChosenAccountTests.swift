@@ -7,10 +7,10 @@ import TokenModel
     private static let bob = AccountID("bob")
     private static let done = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
-    private func callers() throws -> [CallerPlan] {
+    private func callers() throws -> [CallerConfiguration] {
         [
-            CallerPlan(name: "all", keys: [try .of("all")]),
-            CallerPlan(name: "alices", keys: [try .of("alices")], accounts: [Rig.account]),
+            CallerConfiguration(name: "all", keys: [try .of("all")]),
+            CallerConfiguration(name: "alices", keys: [try .of("alices")], accounts: [Rig.account]),
         ]
     }
 
@@ -66,7 +66,7 @@ import TokenModel
             #expect(Set(bodies.dropLast()).count == 1)
             #expect(bodies.last?.contains("the route needs Martlet-Account") == true)
             #expect(bodies.allSatisfy { !$0.contains("bob") && !$0.contains("nobody") && !$0.contains("alice") })
-            #expect(rig.passes.asked == 0)
+            #expect(rig.credentials.asked == 0)
             // The upstream hears of the next one first.
             try await self.expect("token-1", rig, caller, "alice", key: "alices")
         }
@@ -78,7 +78,7 @@ import TokenModel
             try await caller.send(self.request("Martlet-Account: alice\r\nmartlet-account: alice\r\n"))
             let (head, _) = try await caller.answer()
             #expect(head.status == 400)
-            #expect(rig.passes.asked == 0)
+            #expect(rig.credentials.asked == 0)
         }
     }
 
@@ -86,12 +86,12 @@ import TokenModel
         try await withRig(self.setup()) { rig in
             let (one, other) = (try await rig.caller(), try await rig.caller())
             try await one.send(self.request("Martlet-Account: bob\r\n"))
-            let question = try await rig.passes.questions.next("question for a pass")
+            let question = try await rig.credentials.questions.next("question for a pass")
             #expect(question.account == Self.bob)
             try await self.expect("token-1", rig, other, "alice")
-            let pass = Pass.sample(2, account: Self.bob)
-            rig.server.follow(.installed(pass))
-            question.answer(.success(pass))
+            let credential = UpstreamCredential.sample(2, account: Self.bob)
+            rig.server.apply(.installed(credential))
+            question.answer(.success(credential))
             let upstream = try await rig.upstream.accept()
             let head = try await upstream.head()
             #expect(head["Authorization"] == "Bearer token-2")
@@ -108,13 +108,13 @@ import TokenModel
             try await self.expect("token-2", rig, caller, "bob")
             let carol = AccountID("carol")
             rig.install(.sample(3, account: carol))
-            let plan = ProxyPlan(
+            let plan = ProxyConfiguration(
                 listeners: [],
                 routes: [.sample(port: rig.upstream.port) { $0.choices = [Rig.account, carol] }],
                 callers: try self.callers(),
                 eventLoops: 1
             )
-            _ = await rig.server.follow(plan)
+            _ = await rig.server.reload(plan)
             try await self.expect("token-3", rig, caller, "carol")
             try await caller.send(self.request("Martlet-Account: bob\r\n"))
             let (head, _) = try await caller.answer()

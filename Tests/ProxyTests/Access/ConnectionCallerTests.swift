@@ -15,25 +15,25 @@ import Testing
         ClientCertificate(names: names)
     }
 
-    private func table(_ plans: [CallerPlan]) -> CallerTable {
+    private func table(_ plans: [CallerConfiguration]) -> CallerTable {
         CallerTable(plans, routes: RouteTable([.sample(port: 1)]))
     }
 
-    private func plans() throws -> [CallerPlan] {
+    private func plans() throws -> [CallerConfiguration] {
         [
-            CallerPlan(name: "batch", certificate: .dns("batch.internal")),
-            CallerPlan(name: "mesh", certificate: .uri("spiffe://acme.example/mesh")),
-            CallerPlan(name: "old", certificate: .subject("CN=old,O=Acme")),
-            CallerPlan(name: "reports", keys: [try .of("right")]),
-            CallerPlan(name: "cron", peer: PeerRule(user: 1_001)),
-            CallerPlan(name: "staff", peer: PeerRule(group: 50)),
-            CallerPlan(
+            CallerConfiguration(name: "batch", certificate: .dns("batch.internal")),
+            CallerConfiguration(name: "mesh", certificate: .uri("spiffe://acme.example/mesh")),
+            CallerConfiguration(name: "old", certificate: .subject("CN=old,O=Acme")),
+            CallerConfiguration(name: "reports", keys: [try .of("right")]),
+            CallerConfiguration(name: "cron", peer: PeerRule(user: 1_001)),
+            CallerConfiguration(name: "staff", peer: PeerRule(group: 50)),
+            CallerConfiguration(
                 name: "both",
                 keys: [try .of("both")],
                 certificate: .email("a@b"),
                 peer: PeerRule(user: 7, group: 8)
             ),
-            CallerPlan(name: "no one", peer: PeerRule()),
+            CallerConfiguration(name: "no one", peer: PeerRule()),
         ]
     }
 
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func `where no caller is known by a certificate, one that is shown opens the door and no more`() throws {
-        let table = self.table([CallerPlan(name: "reports", keys: [try .of("right")])])
+        let table = self.table([CallerConfiguration(name: "reports", keys: [try .of("right")])])
         var unverified = UnverifiedCaller(isOnUnixSocket: false, certificate: Self.certificate(.dns("batch.internal")))
         #expect(try self.caller(&unverified, Self.key, of: table) == "reports")
         #expect(try self.caller(&unverified, of: table) == nil)
@@ -117,9 +117,9 @@ import Testing
     }
 
     @Test func `what a connection was to one table is nothing to the next`() throws {
-        let first = self.table([CallerPlan(name: "cron", peer: PeerRule(user: 1))])
-        let next = self.table([CallerPlan(name: "other", peer: PeerRule(user: 1))])
-        let last = self.table([CallerPlan(name: "cron", peer: PeerRule(user: 2))])
+        let first = self.table([CallerConfiguration(name: "cron", peer: PeerRule(user: 1))])
+        let next = self.table([CallerConfiguration(name: "other", peer: PeerRule(user: 1))])
+        let last = self.table([CallerConfiguration(name: "cron", peer: PeerRule(user: 2))])
         var unverified = UnverifiedCaller(isOnUnixSocket: true, peer: PeerIdentity(user: 1, group: 1))
         #expect(try self.caller(&unverified, of: first) == "cron")
         #expect(try self.caller(&unverified, of: next) == "other")
@@ -132,8 +132,8 @@ import Testing
         var setup = Rig.Setup()
         setup.tls = try CallerTLS(files.pair("server"), clientAuthorities: files.path("client-ca.pem"))
         setup.callers = [
-            CallerPlan(name: "batch", certificate: .dns("batch.internal"), methods: ["GET"]),
-            CallerPlan(name: "reports", keys: [try .of("right")]),
+            CallerConfiguration(name: "batch", certificate: .dns("batch.internal"), methods: ["GET"]),
+            CallerConfiguration(name: "reports", keys: [try .of("right")]),
         ]
         try await withRig(setup) { rig in
             let identity = (TestCertificates.client, TestCertificates.clientKey)
@@ -168,7 +168,7 @@ import Testing
                 (PeerRule(group: getegid()), 404), (PeerRule(user: geteuid() + 1), 401),
                 (PeerRule(user: geteuid(), group: getegid() + 1), 401),
             ] {
-                setup.callers = [CallerPlan(name: "me", peer: rule)]
+                setup.callers = [CallerConfiguration(name: "me", peer: rule)]
                 try await withRig(setup) { (_: Rig) async throws in
                     let caller = try await Peer.connect(toSocket: path)
                     defer { caller.close() }
@@ -184,8 +184,8 @@ import Testing
             var setup = Rig.Setup()
             setup.unixSocket = path
             setup.callers = [
-                CallerPlan(name: "cron", peer: PeerRule(user: geteuid())),
-                CallerPlan(name: "reports", keys: [try .of("right")]),
+                CallerConfiguration(name: "cron", peer: PeerRule(user: geteuid())),
+                CallerConfiguration(name: "reports", keys: [try .of("right")]),
             ]
             try await withRig(setup) { rig in
                 let connections = [
@@ -193,11 +193,11 @@ import Testing
                     (peer: try await Peer.connect(to: rig.port), fields: Self.key),
                 ]
                 for (callers, status) in [
-                    (setup.callers, 404), ([CallerPlan(name: "other", keys: [try .of("another")])], 401),
+                    (setup.callers, 404), ([CallerConfiguration(name: "other", keys: [try .of("another")])], 401),
                     (setup.callers, 404),
                 ] {
-                    let plan = ProxyPlan(listeners: [], routes: [], callers: callers, eventLoops: 1)
-                    _ = await rig.server.follow(plan)
+                    let plan = ProxyConfiguration(listeners: [], routes: [], callers: callers, eventLoops: 1)
+                    _ = await rig.server.reload(plan)
                     for (peer, fields) in connections {
                         try await peer.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
                         let answer = try await peer.answer()
@@ -213,12 +213,12 @@ import Testing
         async throws
     {
         var setup = Rig.Setup()
-        let staying = CallerPlan(name: "staying", keys: [try .of("stay")])
+        let staying = CallerConfiguration(name: "staying", keys: [try .of("stay")])
         setup.callers = [
-            staying, CallerPlan(name: "leaving", keys: [try .of("leave")]),
-            CallerPlan(name: "changing", keys: [try .of("old")]),
+            staying, CallerConfiguration(name: "leaving", keys: [try .of("leave")]),
+            CallerConfiguration(name: "changing", keys: [try .of("old")]),
         ]
-        let changed = CallerPlan(name: "changing", keys: [try .of("new")])
+        let changed = CallerConfiguration(name: "changing", keys: [try .of("new")])
         try await withRig(setup) { rig in
             var ends: [(caller: Peer, upstream: Peer)] = []
             for key in ["leave", "stay", "old"] {
@@ -230,13 +230,13 @@ import Testing
                 #expect(try await caller.head().status == 101)
                 ends.append((caller, upstream))
             }
-            let plan = ProxyPlan(
+            let plan = ProxyConfiguration(
                 listeners: [],
                 routes: [.sample(port: rig.upstream.port)],
                 callers: [staying, changed],
                 eventLoops: 1
             )
-            _ = await rig.server.follow(plan)
+            _ = await rig.server.reload(plan)
 
             #expect(try await ends[0].caller.rest().ending == .reset)
             #expect(try await ends[2].caller.rest().ending == .reset)

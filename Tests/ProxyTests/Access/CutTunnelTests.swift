@@ -11,8 +11,8 @@ import TokenModel
 
 /// Which tunnels end when the configuration changes: those of whoever is not known any more by what let it in.
 @Suite struct CutTunnelTests {
-    private func plan(_ callers: [CallerPlan], of rig: Rig) -> ProxyPlan {
-        ProxyPlan(listeners: [], routes: [.sample(port: rig.upstream.port)], callers: callers, eventLoops: 1)
+    private func plan(_ callers: [CallerConfiguration], of rig: Rig) -> ProxyConfiguration {
+        ProxyConfiguration(listeners: [], routes: [.sample(port: rig.upstream.port)], callers: callers, eventLoops: 1)
     }
 
     /// A request that comes back with 404: it says who sends it, and goes nowhere.
@@ -35,8 +35,8 @@ import TokenModel
         async throws
     {
         var setup = Rig.Setup()
-        let staying = CallerPlan(name: "staying", keys: [try .of("stay")])
-        setup.callers = [staying, CallerPlan(name: "leaving", keys: [try .of("leave")])]
+        let staying = CallerConfiguration(name: "staying", keys: [try .of("stay")])
+        setup.callers = [staying, CallerConfiguration(name: "leaving", keys: [try .of("leave")])]
         try await withRig(setup) { rig in
             // Given two who have asked for a tunnel, and an upstream that has not answered
             var ends: [(caller: Peer, upstream: Peer)] = []
@@ -49,7 +49,7 @@ import TokenModel
             }
 
             // When one of them is taken out, and then it does
-            _ = await rig.server.follow(self.plan([staying], of: rig))
+            _ = await rig.server.reload(self.plan([staying], of: rig))
             for end in ends { try await end.upstream.send(Handshake.accepted) }
 
             // Then that one's connection is reset, with no answer, and the other has its tunnel
@@ -65,9 +65,9 @@ import TokenModel
     /// What is left of a caller and of its route when the configuration is read again, and whether a tunnel stays.
     struct Remains: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        var changes: [@Sendable (inout RoutePlan) -> Void] = [{ _ in }]
+        var changes: [@Sendable (inout RouteConfiguration) -> Void] = [{ _ in }]
         /// `nil`: there are no callers, before and after.
-        var caller: (@Sendable (inout CallerPlan) -> Void)? = { _ in }
+        var caller: (@Sendable (inout CallerConfiguration) -> Void)? = { _ in }
         var stays = false
     }
 
@@ -108,7 +108,7 @@ import TokenModel
 
     @Test(arguments: remains)
     func `a tunnel stays while its caller may use its route`(_ remains: Remains) async throws {
-        let me = CallerPlan(name: "me", keys: [try .of("k")])
+        let me = CallerConfiguration(name: "me", keys: [try .of("k")])
         var setup = Rig.Setup()
         setup.callers = remains.caller.map { _ in [me] }
         try await withRig(setup) { rig in
@@ -120,9 +120,9 @@ import TokenModel
                 change(&caller)
                 return [caller]
             }
-            let routes = remains.changes.map { RoutePlan.sample(port: rig.upstream.port, $0) }
-            _ = await rig.server.follow(
-                ProxyPlan(listeners: [], routes: routes, callers: callers, eventLoops: 1)
+            let routes = remains.changes.map { RouteConfiguration.sample(port: rig.upstream.port, $0) }
+            _ = await rig.server.reload(
+                ProxyConfiguration(listeners: [], routes: routes, callers: callers, eventLoops: 1)
             )
 
             if remains.stays {
@@ -139,15 +139,18 @@ import TokenModel
         async throws
     {
         var setup = Rig.Setup()
-        setup.callers = [CallerPlan(name: "me", keys: [try .of("k")])]
+        setup.callers = [CallerConfiguration(name: "me", keys: [try .of("k")])]
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             try await caller.send(Handshake.request("", "Martlet-Key: k\r\n"))
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
 
-            _ = await rig.server.follow(
-                self.plan([CallerPlan(name: "me", keys: [try .of("k")], accounts: [AccountID("bob")])], of: rig)
+            _ = await rig.server.reload(
+                self.plan(
+                    [CallerConfiguration(name: "me", keys: [try .of("k")], accounts: [AccountID("bob")])],
+                    of: rig
+                )
             )
             try await upstream.send(Handshake.accepted)
 
@@ -159,7 +162,7 @@ import TokenModel
 
     /// A caller that is known by its process and by a key, on one connection over a Unix socket.
     private func withCaller(
-        _ test: (Rig, Peer, _ keyAlone: [CallerPlan], _ peerAlone: [CallerPlan]) async throws -> Void
+        _ test: (Rig, Peer, _ keyAlone: [CallerConfiguration], _ peerAlone: [CallerConfiguration]) async throws -> Void
     )
         async throws
     {
@@ -170,15 +173,15 @@ import TokenModel
         let keys = [try KeyDigest.of("right"), try .of(Self.long)]
         var setup = Rig.Setup()
         setup.unixSocket = path
-        setup.callers = [CallerPlan(name: "me", keys: keys, peer: PeerRule(user: geteuid()))]
+        setup.callers = [CallerConfiguration(name: "me", keys: keys, peer: PeerRule(user: geteuid()))]
         try await withRig(setup) { (rig: Rig) async throws in
             let caller = try await Peer.connect(toSocket: path)
             defer { caller.close() }
             try await test(
                 rig,
                 caller,
-                [CallerPlan(name: "me", keys: keys)],
-                [CallerPlan(name: "me", peer: PeerRule(user: geteuid()))]
+                [CallerConfiguration(name: "me", keys: keys)],
+                [CallerConfiguration(name: "me", peer: PeerRule(user: geteuid()))]
             )
         }
     }
@@ -202,7 +205,7 @@ import TokenModel
         try await self.withCaller { rig, caller, keyAlone, peerAlone in
             try await self.ask(caller, first)
             let upstream = try await self.tunnel(caller, opening, on: rig)
-            _ = await rig.server.follow(self.plan(isByKey ? peerAlone : keyAlone, of: rig))
+            _ = await rig.server.reload(self.plan(isByKey ? peerAlone : keyAlone, of: rig))
             _ = try await upstream.rest()
             _ = try await caller.rest()
         }
@@ -210,7 +213,7 @@ import TokenModel
         try await self.withCaller { rig, caller, keyAlone, peerAlone in
             try await self.ask(caller, first)
             let upstream = try await self.tunnel(caller, opening, on: rig)
-            _ = await rig.server.follow(self.plan(isByKey ? keyAlone : peerAlone, of: rig))
+            _ = await rig.server.reload(self.plan(isByKey ? keyAlone : peerAlone, of: rig))
             try await caller.send("still here\r\n")
             #expect(try await upstream.line() == "still here")
         }

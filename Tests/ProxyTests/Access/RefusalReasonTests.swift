@@ -9,7 +9,7 @@ import TokenModel
 @Suite struct RefusalReasonTests {
     /// The access log's lines about requests that are sent one after the other, each on a connection of its own.
     private func lines(
-        callers: [CallerPlan]?,
+        callers: [CallerConfiguration]?,
         _ requests: [String],
         answered statuses: [Int]
     ) async throws -> [String] {
@@ -40,10 +40,10 @@ import TokenModel
     @Test func `a request's line names its caller, and why it was refused`() async throws {
         let lines = try await self.lines(
             callers: [
-                CallerPlan(name: "reports", keys: [try .of("one")]),
-                CallerPlan(name: "elsewhere", keys: [try .of("two")], routes: ["own-host"]),
-                CallerPlan(name: "bobs", keys: [try .of("three")], accounts: [AccountID("bob")]),
-                CallerPlan(name: "writer", keys: [try .of("four")], methods: ["POST"]),
+                CallerConfiguration(name: "reports", keys: [try .of("one")]),
+                CallerConfiguration(name: "elsewhere", keys: [try .of("two")], routes: ["own-host"]),
+                CallerConfiguration(name: "bobs", keys: [try .of("three")], accounts: [AccountID("bob")]),
+                CallerConfiguration(name: "writer", keys: [try .of("four")], methods: ["POST"]),
             ],
             ["one", "two", "three", "four", "wrong"].map { "GET /acme/ HTTP/1.1\r\nHost: a\r\nMartlet-Key: \($0)" },
             answered: [204, 403, 403, 403, 401]
@@ -74,8 +74,8 @@ import TokenModel
 
     @Test(arguments: ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override"])
     func `a method that a field puts in the request's place is judged like the request's`(field: String) async throws {
-        let writer = CallerPlan(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
-        let any = CallerPlan(name: "any", keys: [try .of("two")])
+        let writer = CallerConfiguration(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
+        let any = CallerConfiguration(name: "any", keys: [try .of("two")])
         let requests = [
             ("one", "DELETE"), ("one", "PATCH"), ("one", "patch"), ("one", ""), ("one", "PATCH, POST"),
             ("two", "DELETE"),
@@ -115,7 +115,7 @@ import TokenModel
         }
         var setup = Rig.Setup()
         setup.accessLog = log
-        setup.callers = [CallerPlan(name: "reports", keys: [try .of("one")])]
+        setup.callers = [CallerConfiguration(name: "reports", keys: [try .of("one")])]
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             for (key, status) in [("one", 404), ("two", 401)] {
@@ -160,11 +160,11 @@ import TokenModel
     func `an account whose tokens were killed is not one that never had any`(wasEmptied: Bool, reason: String)
         async throws
     {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
-            question.answer(.failure(PassError(.accountEmpty, "empty", wasEmptied: wasEmptied)))
+            let question = try await rig.credentials.questions.next("question")
+            question.answer(.failure(CredentialError(.accountEmpty, "empty", wasEmptied: wasEmptied)))
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(body.contains("urn:martlet:error:account_empty") && body.contains(reason))
@@ -175,17 +175,19 @@ import TokenModel
         arguments: [
             (nil, "be reached or says later"), (.account, "the account was refreshed too often"),
             (.provider, "refresh_rate lets through"),
-        ] as [(PassError.Restraint?, String)]
+        ] as [(CredentialError.Restraint?, String)]
     )
     func `a refresh that the gateway itself holds back is not called the provider's doing`(
-        restraint: PassError.Restraint?,
+        restraint: CredentialError.Restraint?,
         reason: String
     ) async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
-            question.answer(.failure(PassError(.refreshFailed, "later", retryAfter: .seconds(9), restraint: restraint)))
+            let question = try await rig.credentials.questions.next("question")
+            question.answer(
+                .failure(CredentialError(.refreshFailed, "later", retryAfter: .seconds(9), restraint: restraint))
+            )
             let (head, body) = try await caller.answer()
             #expect(head.status == 503 && head["Retry-After"] == "9")
             #expect(body.contains("urn:martlet:error:refresh_failed") && body.contains(reason))
@@ -193,11 +195,11 @@ import TokenModel
     }
 
     @Test func `tokens of another client are not called dead`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
-            question.answer(.failure(PassError(.reauthorizationRequired, "elsewhere", isBoundElsewhere: true)))
+            let question = try await rig.credentials.questions.next("question")
+            question.answer(.failure(CredentialError(.reauthorizationRequired, "elsewhere", isBoundElsewhere: true)))
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(

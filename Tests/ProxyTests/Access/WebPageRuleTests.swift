@@ -84,7 +84,7 @@ import Testing
 
     @Test func `with callers the key decides, and neither page nor host matters`() async throws {
         var setup = Self.setup
-        setup.callers = [CallerPlan(name: "a", keys: [try .of("right")])]
+        setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
         try await withRig(setup) { (rig: Rig) async throws in
             let fields = "Host: evil.example\r\nOrigin: https://evil.example\r\nSec-Fetch-Site: cross-site"
             #expect(try await self.status(fields + "\r\nMartlet-Key: right", path: "/nowhere/", on: rig) == 404)

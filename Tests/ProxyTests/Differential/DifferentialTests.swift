@@ -72,7 +72,7 @@ import Testing
 
     private func nextQuestion(_ rig: Rig) async throws -> ScriptedPasses.Question {
         while true {
-            do { return try await rig.passes.questions.next("question") } catch is TimedOut { continue }
+            do { return try await rig.credentials.questions.next("question") } catch is TimedOut { continue }
         }
     }
 

@@ -39,10 +39,12 @@ enum WholeRequest {
         return nil
     }
 
-    private static func end(of mark: [UInt8], in stream: ByteBufferView, from start: Int) -> Int? {
+    private static func end(of tokenVersion: [UInt8], in stream: ByteBufferView, from start: Int) -> Int? {
         var position = start
-        while position + mark.count <= stream.endIndex {
-            if stream[position..<(position + mark.count)].elementsEqual(mark) { return position + mark.count }
+        while position + tokenVersion.count <= stream.endIndex {
+            if stream[position..<(position + tokenVersion.count)].elementsEqual(tokenVersion) {
+                return position + tokenVersion.count
+            }
             position += 1
         }
         return nil

@@ -6,7 +6,7 @@ import Testing
 
     private func pace(_ time: Duration) -> BodyPace {
         var pace = BodyPace()
-        for _ in 0..<Int(time / Tick.period) { pace.waited() }
+        for _ in 0..<Int(time / CoarseTime.period) { pace.waited() }
         return pace
     }
 

@@ -9,10 +9,10 @@ import Testing
     @Test func `a caller that waits for 100 is told to go on once the request can go, and the expectation stays here`()
         async throws
     {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.expecting)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample())
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()
@@ -52,7 +52,7 @@ import Testing
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             let second = try await rig.upstream.accept()

@@ -30,11 +30,11 @@ import Testing
     }
 
     @Test func `it gets a response that waits for a token, and all of several`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get + Self.get)
             try await caller.finish()
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample())
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()

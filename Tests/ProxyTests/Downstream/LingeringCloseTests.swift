@@ -2,10 +2,10 @@ import Proxy
 import Testing
 
 @Suite struct LingeringCloseTests {
-    private func tick(_ duration: Duration) -> Tick {
-        var tick = Tick.start
-        while tick.duration(since: .start) < duration { tick.advance() }
-        return tick
+    private func tick(_ duration: Duration) -> CoarseTime {
+        var coarseNow = CoarseTime.start
+        while coarseNow.duration(since: .start) < duration { coarseNow.advance() }
+        return coarseNow
     }
 
     @Test func `a caller that goes on sending is heard for 30 s`() {

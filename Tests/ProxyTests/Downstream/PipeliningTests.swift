@@ -88,10 +88,10 @@ import Testing
     }
 
     @Test func `a second request goes when the first one's pass comes late`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /acme/2 HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample())
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()

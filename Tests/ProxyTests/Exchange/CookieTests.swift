@@ -48,7 +48,7 @@ import TokenModel
             #expect(self.told(log, "Cookie") == 1)
             #expect(self.told(log, "Set-Cookie") == 1)
             let routes = Rig.routes(setup, rig.upstream.port)
-            _ = await rig.server.follow(ProxyPlan(listeners: [], routes: routes, eventLoops: 3))
+            _ = await rig.server.reload(ProxyConfiguration(listeners: [], routes: routes, eventLoops: 3))
             _ = try await self.exchange(rig)
             #expect(log.lines.count { $0.hasPrefix("warning") } == 2)
             #expect(!log.text.contains("canary"))

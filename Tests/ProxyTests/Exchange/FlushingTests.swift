@@ -35,9 +35,9 @@ import Testing
 
             // When its next tick has a piece of the body, and behind that a request where it stands still again
             let second = StalledLoop()
-            rig.passes.whileUsing.withLock { $0 = { second.stand() } }
+            rig.credentials.whileUsing.withLock { $0 = { second.stand() } }
             defer {
-                rig.passes.whileUsing.withLock { $0 = nil }
+                rig.credentials.whileUsing.withLock { $0 = nil }
                 second.goOn()
             }
             rig.install(.sample(3))

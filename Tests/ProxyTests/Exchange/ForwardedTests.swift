@@ -78,7 +78,7 @@ import Testing
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-            let question = try await rig.passes.questions.next("question for a pass")
+            let question = try await rig.credentials.questions.next("question for a pass")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             let head = try await upstream.head()

@@ -24,7 +24,7 @@ import TokenModel
 
     /// Answers the gateway's question for a token with the next generation.
     private func refresh(_ rig: Rig) async throws {
-        let question = try await rig.passes.questions.next("question")
+        let question = try await rig.credentials.questions.next("question")
         rig.install(.sample(2))
         question.answer(.success(.sample(2)))
     }
@@ -219,7 +219,7 @@ import TokenModel
             // It is longer than what can be sent again.
             try await upstream.send(Self.dead)
             #expect(try await caller.answer().head.status == 401)
-            #expect(try await rig.passes.questions.next("question").refused == TokenMark(.sample(1)))
+            #expect(try await rig.credentials.questions.next("question").refused == TokenVersion(.sample(1)))
         }
     }
 
@@ -331,7 +331,7 @@ import TokenModel
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.dead)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             try await caller.reset()
             _ = try await upstream.ending()
             rig.install(.sample(2))

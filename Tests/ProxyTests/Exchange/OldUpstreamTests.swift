@@ -64,17 +64,17 @@ import TokenModel
         }
     }
 
-    @Test func `a collected body waits for a pass, and is replayed after a dead token`() async throws {
+    @Test func `a collected body waits for a credential, and is replayed after a dead token`() async throws {
         try await self.withOldUpstream { rig, caller in
-            rig.server.follow(.dropped(Rig.account))
-            rig.passes.hold(nil, for: Rig.account)
+            rig.server.apply(.dropped(Rig.account))
+            rig.credentials.hold(nil, for: Rig.account)
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(true))")
-            try await rig.passes.questions.next("question").answer(.success(.sample(1)))
+            try await rig.credentials.questions.next("question").answer(.success(.sample(1)))
             rig.install(.sample(1))
             let first = try await rig.upstream.accept()
             #expect(try await first.request().body == "hello")
             try await first.send("HTTP/1.0 401 No\r\nContent-Length: 0\r\n\r\n")
-            let question = try await rig.passes.questions.next("question after 401")
+            let question = try await rig.credentials.questions.next("question after 401")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             let second = try await rig.upstream.accept()

@@ -8,7 +8,7 @@ import TokenModel
     func `I14_ callers of one account share one question on each loop, and one above the limit is told so at once`(
         eventLoops: Int
     ) async throws {
-        let setup = Rig.Setup(eventLoops: eventLoops, waiters: 99, pass: nil)
+        let setup = Rig.Setup(eventLoops: eventLoops, waiters: 99, credential: nil)
         try await withRig(setup) { rig in
             var callers: [Peer] = []
             for _ in 1...100 { callers.append(try await rig.caller()) }
@@ -28,7 +28,7 @@ import TokenModel
                     }
                 }
                 #expect(try await statuses.next("answer of the one too many") == 503)
-                #expect((1...eventLoops).contains(rig.passes.questions.total))
+                #expect((1...eventLoops).contains(rig.credentials.questions.total))
                 tasks.addTask {
                     for _ in 1...99 {
                         let upstream = try await rig.upstream.accept()
@@ -37,31 +37,31 @@ import TokenModel
                     }
                 }
                 rig.install(.sample())
-                for question in rig.passes.questions.takeAll() { question.answer(.success(.sample())) }
+                for question in rig.credentials.questions.takeAll() { question.answer(.success(.sample())) }
                 try await tasks.waitForAll()
             }
             #expect(statuses.takeAll() == Array(repeating: 200, count: 99))
-            #expect(rig.passes.questions.total <= eventLoops)
+            #expect(rig.credentials.questions.total <= eventLoops)
         }
     }
 
     @Test func `I14_ a waiter's place is free again when it has its answer`() async throws {
-        try await withRig(Rig.Setup(waiters: 1, pass: nil)) { rig in
+        try await withRig(Rig.Setup(waiters: 1, credential: nil)) { rig in
             let caller = try await rig.caller()
             for _ in 1...3 {
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-                let question = try await rig.passes.questions.next("question")
-                question.answer(.failure(PassError(.accountEmpty, "nothing there")))
+                let question = try await rig.credentials.questions.next("question")
+                question.answer(.failure(CredentialError(.accountEmpty, "nothing there")))
                 #expect(try await caller.answer().body.contains("account_empty"))
             }
         }
     }
 
     @Test func `a waiter that leaves costs nobody anything`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let leaving = try await rig.caller()
             try await leaving.send("GET /acme/gone HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             let staying = try await rig.caller()
             try await staying.send("GET /acme/here HTTP/1.1\r\nHost: a\r\n\r\n")
             try await leaving.reset()
@@ -80,14 +80,14 @@ import TokenModel
     func `I14_ the place of one who waits no more is another's at once, not when the answer comes`(end: String)
         async throws
     {
-        var setup = Rig.Setup(waiters: 1, pass: nil)
-        if end == "is answered" { setup.passTimeout = .milliseconds(300) }
+        var setup = Rig.Setup(waiters: 1, credential: nil)
+        if end == "is answered" { setup.credentialTimeout = .milliseconds(300) }
         try await withRig(setup) { rig in
             var questions: [ScriptedPasses.Question] = []
             for number in 1...5 {
                 let caller = try await rig.caller()
                 try await caller.send("GET /acme/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
-                if number == 1 { questions.append(try await rig.passes.questions.next("question")) }
+                if number == 1 { questions.append(try await rig.credentials.questions.next("question")) }
                 if end == "leaves" {
                     try await eventually("it to wait") { rig.server.waiterCount == 1 }
                     caller.close()
@@ -97,7 +97,7 @@ import TokenModel
                 try await eventually("its place to be free") { rig.server.waiterCount == 0 }
             }
             // All shared one question, and its answer finds nobody.
-            #expect(rig.passes.questions.total == 1)
+            #expect(rig.credentials.questions.total == 1)
             rig.install(.sample())
             for question in questions { question.answer(.success(.sample())) }
             let caller = try await rig.caller()
@@ -108,10 +108,10 @@ import TokenModel
     }
 
     @Test func `a connection that waits, gives up and waits again takes one place, and gets one answer`() async throws {
-        try await withRig(Rig.Setup(waiters: 1, passTimeout: .milliseconds(600), pass: nil)) { rig in
+        try await withRig(Rig.Setup(waiters: 1, credentialTimeout: .milliseconds(600), credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(try await caller.answer().body.contains("refresh_failed"))
             try await caller.send("GET /acme/second HTTP/1.1\r\nHost: a\r\n\r\n")
             try await eventually("it to wait") { rig.server.waiterCount == 1 }
@@ -124,10 +124,10 @@ import TokenModel
     }
 
     @Test func `a parked request takes no more of its body than the replay limit and a read`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 67108864\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             let piece = ByteBuffer(repeating: 0x61, count: 64 << 10)
             let taken = try await caller.sendUntilStalled(piece, limit: 64 << 20)
             // The kernel's buffers on both sides take some megabytes.
@@ -142,10 +142,10 @@ import TokenModel
     }
 
     @Test func `a body that comes while its request is parked follows the head`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             try await caller.send("world")
             rig.install(.sample())
             question.answer(.success(.sample()))
@@ -153,12 +153,12 @@ import TokenModel
         }
     }
 
-    @Test func `a pass that ended before the connection was ready is asked for anew`() async throws {
-        try await withRig(Rig.Setup(pass: .sample(1, usableFor: .zero))) { rig in
-            rig.passes.hold(nil, for: Rig.account)
+    @Test func `a credential that ended before the connection was ready is asked for anew`() async throws {
+        try await withRig(Rig.Setup(credential: .sample(1, usableFor: .zero))) { rig in
+            rig.credentials.hold(nil, for: Rig.account)
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(question.refused == nil)
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
@@ -167,14 +167,14 @@ import TokenModel
         }
     }
 
-    @Test func `a dropped pass stops requests before their head leaves`() async throws {
+    @Test func `a dropped credential stops requests before their head leaves`() async throws {
         try await withRig { rig in
-            rig.passes.hold(nil, for: Rig.account)
-            rig.server.follow(.dropped(Rig.account))
+            rig.credentials.hold(nil, for: Rig.account)
+            rig.server.apply(.dropped(Rig.account))
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
-            question.answer(.failure(PassError(.killed, "killed")))
+            let question = try await rig.credentials.questions.next("question")
+            question.answer(.failure(CredentialError(.killed, "killed")))
             #expect(try await caller.answer().head.status == 503)
         }
     }

@@ -145,7 +145,7 @@ import TokenModel
     }
 
     /// Two routes to one upstream whose connections are made on other terms.
-    private static func twoRoutes(_ change: @escaping (inout RoutePlan) -> Void) -> Rig.Setup {
+    private static func twoRoutes(_ change: @escaping (inout RouteConfiguration) -> Void) -> Rig.Setup {
         Rig.Setup(routes: { port in
             [
                 .sample(port: port) { $0.replayBodyLimit = Self.limit },

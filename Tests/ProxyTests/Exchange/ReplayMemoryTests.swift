@@ -6,8 +6,8 @@ import TokenModel
 @Suite struct ReplayMemoryTests {
     private static let dead = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\ndead"
 
-    private func setup(_ memory: Int, pass: Pass? = .sample()) -> Rig.Setup {
-        var setup = Rig.Setup(pass: pass)
+    private func setup(_ memory: Int, credential: UpstreamCredential? = .sample()) -> Rig.Setup {
+        var setup = Rig.Setup(credential: credential)
         setup.limits = { $0.replayMemory = memory }
         return setup
     }
@@ -32,7 +32,7 @@ import TokenModel
             #expect(try await second.answer().head.status == 401)
             try await firstUpstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await first.answer().head.status == 200)
-            let question = try await rig.passes.questions.next("question in the background")
+            let question = try await rig.credentials.questions.next("question in the background")
 
             try await second.send(
                 "POST /acme/again HTTP/1.1\r\nHost: a\r\n\(String(repeating: "c", count: 10_000).framed(false))"
@@ -50,7 +50,7 @@ import TokenModel
     @Test func `I18_ parked requests take no more of their bodies than there is memory, and lose none of it`()
         async throws
     {
-        try await withRig(self.setup(20_000, pass: nil)) { rig in
+        try await withRig(self.setup(20_000, credential: nil)) { rig in
             let body = String(repeating: "b", count: 60_000)
             var callers: [Peer] = []
             for _ in 1...4 {
@@ -58,7 +58,7 @@ import TokenModel
                 try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body.framed(false))")
                 callers.append(caller)
             }
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             try await rig.settle()
             // Each may have taken one read beyond.
             #expect(rig.server.keptBytes <= 20_000 + 4 * 16_384)

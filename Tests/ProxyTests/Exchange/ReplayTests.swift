@@ -8,7 +8,7 @@ import TokenModel
         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 4\r\n\r\ndead"
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// A caller's request that an upstream has just refused; the gateway asks for another pass.
+    /// A caller's request that an upstream has just refused; the gateway asks for another credential.
     private func refused(
         _ rig: Rig,
         _ request: String,
@@ -19,14 +19,14 @@ import TokenModel
         let upstream = try await rig.upstream.accept()
         _ = try await upstream.request()
         try await upstream.send(answer)
-        let question = try await rig.passes.questions.next("question")
-        #expect(question.refused == TokenMark(.sample(1)))
+        let question = try await rig.credentials.questions.next("question")
+        #expect(question.refused == TokenVersion(.sample(1)))
         return (caller, upstream, question)
     }
 
-    private func answer(_ question: ScriptedPasses.Question, _ rig: Rig, _ pass: Pass) {
-        rig.install(pass)
-        question.answer(.success(pass))
+    private func answer(_ question: ScriptedPasses.Question, _ rig: Rig, _ credential: UpstreamCredential) {
+        rig.install(credential)
+        question.answer(.success(credential))
     }
 
     @Test func `given a HEAD that its upstream may take for a GET, a replay takes another connection`() async throws {
@@ -36,7 +36,7 @@ import TokenModel
             let first = try await rig.upstream.accept()
             _ = try await first.head()
             try await first.send("HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
 
@@ -83,7 +83,7 @@ import TokenModel
             #expect(answer.head.status == 200)
             #expect(answer.head.all("Martlet-Replayed").isEmpty)
             #expect(answer.body == "ok")
-            #expect(rig.passes.questions.total == 1)
+            #expect(rig.credentials.questions.total == 1)
             #expect(rig.upstream.connections == 1)
         }
     }
@@ -99,8 +99,8 @@ import TokenModel
             #expect(answer.head["Martlet-Replayed"] == "1")
             #expect(answer.head["WWW-Authenticate"] == "Bearer error=\"invalid_token\"")
             #expect(answer.body == "dead")
-            #expect(rig.passes.questions.total == 1)
-            #expect(rig.passes.refusedAgain.takeAll() == [TokenMark(.sample(2))])
+            #expect(rig.credentials.questions.total == 1)
+            #expect(rig.credentials.refusedAgain.takeAll() == [TokenVersion(.sample(2))])
         }
     }
 
@@ -125,7 +125,7 @@ import TokenModel
             let replay = try await upstream.head()
             #expect(replay.request == "GET /v2/2")
             #expect(replay["Authorization"] == "Bearer token-2")
-            #expect(rig.passes.questions.total == 1)
+            #expect(rig.credentials.questions.total == 1)
         }
     }
 
@@ -135,7 +135,7 @@ import TokenModel
         "HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndead",
         "HTTP/1.1 401 No\r\n\r\ndead",
     ])
-    func `the held 401 goes to the caller whole when there is no newer pass`(held: String) async throws {
+    func `the held 401 goes to the caller whole when there is no newer credential`(held: String) async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(
                 rig,
@@ -202,7 +202,7 @@ import TokenModel
     @Test func `a failed refresh is told by its own error, not by the 401`() async throws {
         try await withRig { rig in
             let (caller, _, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            question.answer(.failure(PassError(.reauthorizationRequired, "sign in again")))
+            question.answer(.failure(CredentialError(.reauthorizationRequired, "sign in again")))
             let answer = try await caller.answer()
             #expect(answer.head.status == 503)
             #expect(answer.body.contains("reauthorization_required"))
@@ -230,7 +230,7 @@ import TokenModel
             #expect(try await slowUpstream.head()["Authorization"] == "Bearer token-2")
             try await slowUpstream.send(Self.ok)
             #expect(try await slow.answer().head.status == 200)
-            #expect(rig.passes.asked == 0)
+            #expect(rig.credentials.asked == 0)
         }
     }
 
@@ -242,7 +242,7 @@ import TokenModel
             _ = try await first.head()
             #expect(String(buffer: try await first.bytes(5)) == "hello")
             try await first.send(Self.dead)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             self.answer(question, rig, .sample(2))
 
             // The first one still waits for five bytes: anything sent there would be taken for them.
@@ -258,15 +258,15 @@ import TokenModel
         }
     }
 
-    @Test func `a newer pass that has ended already is no answer to a 401`() async throws {
+    @Test func `a newer credential that has ended already is no answer to a 401`() async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let ended = Pass.sample(2, usableFor: .zero)
-            rig.passes.hold(nil, for: Rig.account)
-            rig.server.follow(.installed(ended))
+            let ended = UpstreamCredential.sample(2, usableFor: .zero)
+            rig.credentials.hold(nil, for: Rig.account)
+            rig.server.apply(.installed(ended))
             question.answer(.success(ended))
-            let second = try await rig.passes.questions.next("second question")
-            #expect(second.refused == TokenMark(.sample(1)))
+            let second = try await rig.credentials.questions.next("second question")
+            #expect(second.refused == TokenVersion(.sample(1)))
             self.answer(second, rig, .sample(3))
             #expect(try await upstream.head()["Authorization"] == "Bearer token-3")
             try await upstream.send(Self.ok)
@@ -282,7 +282,7 @@ import TokenModel
             _ = try await upstream.head()
             _ = try await upstream.bytes(5)
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 10\r\n\r\nHELLO")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             try await caller.send("world")
             question.answer(.success(.sample(1)))
             #expect(try await caller.head().status == 401)
@@ -303,7 +303,7 @@ import TokenModel
             try await upstream.send(Self.dead)
             #expect(try await caller.answer().head.status == 401)
             // The next request shall find a fresh token all the same.
-            #expect(try await rig.passes.questions.next("question").refused == TokenMark(.sample(1)))
+            #expect(try await rig.credentials.questions.next("question").refused == TokenVersion(.sample(1)))
         }
     }
 
@@ -321,7 +321,7 @@ import TokenModel
                 try await upstream.send(answer.replacingClose())
                 #expect(try await caller.answer().head.status / 100 == 4)
             }
-            #expect(rig.passes.questions.total == 0)
+            #expect(rig.credentials.questions.total == 0)
         }
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct ResponseStreamTests {
     /// What can have happened to a response.
-    enum Step: Sendable { case inspect, hold, loseHeld, discard, pass, end }
+    enum Step: Sendable { case inspect, hold, loseHeld, discard, credential, end }
 
     private func stream(_ way: [Step]) -> ResponseStream {
         var stream = ResponseStream()
@@ -13,7 +13,7 @@ import Testing
             case .hold: stream.hold()
             case .loseHeld: stream.loseHeld()
             case .discard: stream.discard()
-            case .pass: _ = stream.pass()
+            case .credential: _ = stream.pass()
             case .end: _ = stream.end()
             }
         }
@@ -24,8 +24,9 @@ import Testing
         arguments: [
             ([], .none), ([.inspect], .inspecting), ([.hold], .held), ([.inspect, .hold], .held),
             ([.hold, .loseHeld], .held), ([.hold, .discard], .none), ([.hold, .loseHeld, .discard], .none),
-            ([.pass], .passing), ([.inspect, .pass], .passing), ([.hold, .pass], .passing), ([.loseHeld], .none),
-            ([.hold, .discard, .pass, .end], .ended),
+            ([.credential], .passing), ([.inspect, .credential], .passing), ([.hold, .credential], .passing),
+            ([.loseHeld], .none),
+            ([.hold, .discard, .credential, .end], .ended),
         ] as [([Step], ResponseStream.Phase)]
     )
     func `each way leads to one phase`(way: [Step], phase: ResponseStream.Phase) {
@@ -36,7 +37,7 @@ import Testing
     @Test(
         arguments: [
             ([], .unanswered), ([.inspect], .failed), ([.hold], .nothing), ([.hold, .discard], .unanswered),
-            ([.pass], .cut), ([.hold, .pass], .cut), ([.pass, .end], .stopRequest),
+            ([.credential], .cut), ([.hold, .credential], .cut), ([.credential, .end], .stopRequest),
         ] as [([Step], ResponseStream.Lost)]
     )
     func `what the end of the connection means depends on how far the response is`(
@@ -73,7 +74,7 @@ import Testing
     }
 
     @Test func `it has begun for the caller once its head passes`() {
-        for (way, hasBegun) in [([], false), ([.hold], false), ([.pass], true), ([.pass, .end], true)]
+        for (way, hasBegun) in [([], false), ([.hold], false), ([.credential], true), ([.credential, .end], true)]
             as [([Step], Bool)]
         {
             let outcome = self.stream(way).hasBegun

@@ -59,8 +59,8 @@ import TokenModel
             let body = "hello".framed(true)
             let (caller, upstream, _) = try await self.asked(rig, "POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body)")
             try await upstream.send(answer)
-            let question = try await rig.passes.questions.next("question")
-            #expect(question.refused == TokenMark(.sample(1)))
+            let question = try await rig.credentials.questions.next("question")
+            #expect(question.refused == TokenVersion(.sample(1)))
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             let replay = try await upstream.request()
@@ -70,7 +70,7 @@ import TokenModel
             #expect(try await caller.answer().body == Self.fine)
             #expect(rig.upstream.connections == 1)
             // The first token was not taken by that upstream, the second was.
-            #expect(try await rig.passes.accepted.next("accepted token") == TokenMark(.sample(2)))
+            #expect(try await rig.credentials.accepted.next("accepted token") == TokenVersion(.sample(2)))
         }
     }
 
@@ -79,7 +79,7 @@ import TokenModel
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(answer)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             _ = try await upstream.head()
@@ -87,7 +87,7 @@ import TokenModel
             let passed = try await caller.answer()
             #expect(passed.head["Martlet-Replayed"] == "1")
             #expect(answer.hasSuffix(passed.body))
-            #expect(rig.passes.questions.total == 1)
+            #expect(rig.credentials.questions.total == 1)
             // Both connections go on.
             try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/next")
@@ -98,7 +98,7 @@ import TokenModel
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(Self.json(Self.dead, "X-Own: 1\r\n"))
-            try await rig.passes.questions.next("question").answer(.success(.sample(1)))
+            try await rig.credentials.questions.next("question").answer(.success(.sample(1)))
             let answer = try await caller.answer()
             #expect(answer.head.status == 200)
             #expect(answer.head["X-Own"] == "1")
@@ -112,8 +112,8 @@ import TokenModel
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(Self.json(Self.dead))
-            let error = PassError(.reauthorizationRequired, "sign in again")
-            try await rig.passes.questions.next("question").answer(.failure(error))
+            let error = CredentialError(.reauthorizationRequired, "sign in again")
+            try await rig.credentials.questions.next("question").answer(.failure(error))
             #expect(try await caller.answer().body.contains("reauthorization_required"))
         }
     }
@@ -133,7 +133,7 @@ import TokenModel
             #expect(try await upstream.request().body == "hello")
             try await upstream.send(Self.json(Self.dead))
             #expect(try await caller.answer().body == Self.dead)
-            #expect(try await rig.passes.questions.next("question").refused == TokenMark(.sample(1)))
+            #expect(try await rig.credentials.questions.next("question").refused == TokenVersion(.sample(1)))
         }
     }
 
@@ -154,7 +154,7 @@ import TokenModel
             #expect(answer.contains(passed.body) && passed.body.hasPrefix(answer.contains("not JSON") ? "not" : "{"))
             try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/next")
-            #expect(rig.passes.questions.total == 0)
+            #expect(rig.credentials.questions.total == 0)
         }
     }
 
@@ -230,7 +230,7 @@ import TokenModel
             try await caller.send("wor")
             #expect(String(buffer: try await first.bytes(3)) == "wor")
             try await first.send(String(Self.dead.dropFirst()))
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             let second = try await rig.upstream.accept()

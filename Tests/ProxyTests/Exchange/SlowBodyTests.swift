@@ -46,18 +46,18 @@ import Testing
             let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
             let taken = try await caller.sendUntilStalled(piece, limit: size)
             // For far longer than a body that drips is borne with.
-            for _ in 1...12 { try await Task.sleep(for: Tick.period) }
+            for _ in 1...12 { try await Task.sleep(for: CoarseTime.period) }
             #expect(try await upstream.bytes(taken).readableBytes == taken)
             _ = try await upstream.bytes(piece.readableBytes)
         }
     }
 
-    @Test func `a request that waits for a pass is not hurried`() async throws {
-        try await withRig(Rig.Setup(callerTimeouts: Self.timeouts, pass: nil)) { rig in
+    @Test func `a request that waits for a credential is not hurried`() async throws {
+        try await withRig(Rig.Setup(callerTimeouts: Self.timeouts, credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
-            let question = try await rig.passes.questions.next("question")
-            for _ in 1...6 { try await Task.sleep(for: Tick.period) }
+            let question = try await rig.credentials.questions.next("question")
+            for _ in 1...6 { try await Task.sleep(for: CoarseTime.period) }
             rig.install(.sample())
             question.answer(.success(.sample()))
             try await caller.send("b")

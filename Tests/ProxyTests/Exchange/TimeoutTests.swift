@@ -84,10 +84,10 @@ import TokenModel
     @Test func `I14_ a request whose pass does not come in time is answered, and what comes late harms nobody`()
         async throws
     {
-        try await withRig(Rig.Setup(passTimeout: Self.short, pass: nil)) { rig in
+        try await withRig(Rig.Setup(credentialTimeout: Self.short, credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             let answer = try await caller.answer()
             #expect(answer.head.status == 503)
             #expect(answer.body.contains("refresh_failed"))
@@ -98,11 +98,11 @@ import TokenModel
         }
     }
 
-    @Test func `I14_ a 401 is not held for longer than a pass may take`() async throws {
-        try await withRig(Rig.Setup(passTimeout: Self.short)) { rig in
+    @Test func `I14_ a 401 is not held for longer than a credential may take`() async throws {
+        try await withRig(Rig.Setup(credentialTimeout: Self.short)) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\ndead")
-            _ = try await rig.passes.questions.next("question")
+            _ = try await rig.credentials.questions.next("question")
             let answer = try await caller.answer()
             #expect(answer.head.status == 503)
             #expect(answer.body.contains("refresh_failed"))
@@ -110,10 +110,10 @@ import TokenModel
         }
     }
 
-    @Test func `time spent waiting for a pass is not counted against the connection`() async throws {
+    @Test func `time spent waiting for a credential is not counted against the connection`() async throws {
         let limit = Duration.milliseconds(1_500)
         // Two accounts at one upstream share its pool of one connection.
-        let setup = Rig.Setup(pass: nil) { port in
+        let setup = Rig.Setup(credential: nil) { port in
             ["/acme/": Rig.account, "/other/": AccountID("other")].map { path, account in
                 .sample(port: port) { plan in
                     plan.path = path
@@ -126,8 +126,8 @@ import TokenModel
         try await withRig(setup) { rig in
             let parked = try await rig.caller()
             try await parked.send("GET /acme/parked HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
-            try await Task.sleep(for: limit + Tick.period)
+            let question = try await rig.credentials.questions.next("question")
+            try await Task.sleep(for: limit + CoarseTime.period)
             rig.install(.sample(1, account: AccountID("other")))
             let busy = try await rig.caller()
             try await busy.send("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -137,7 +137,7 @@ import TokenModel
             rig.install(.sample(1))
             question.answer(.success(.sample(1)))
             // Time for a sweep to see it wait.
-            try await Task.sleep(for: Tick.period * 2)
+            try await Task.sleep(for: CoarseTime.period * 2)
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/parked")
         }

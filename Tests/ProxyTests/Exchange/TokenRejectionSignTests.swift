@@ -9,7 +9,7 @@ import Testing
     private static let json = "Content-Type: application/json\r\nContent-Length: 12\r\n"
 
     @Test(arguments: [
-        ("200 OK", json, TokenRejection.Sight.inBody),
+        ("200 OK", json, TokenRejection.Evidence.inBody),
         ("403 No", json, .rejected),
         ("403 No", "Content-Length: 0\r\n", .rejected),
         ("401 No", json, .rejected),
@@ -23,16 +23,20 @@ import Testing
         ("200 OK", "Content-Type: text/plain\r\nContent-Length: 12\r\n", .accepted),
         ("200 OK", "Content-Encoding: br\r\n" + json, .accepted),
     ])
-    func `an answer is held only where its body can tell`(status: String, fields: String, sight: TokenRejection.Sight)
+    func `an answer is held only where its body can tell`(
+        status: String,
+        fields: String,
+        sight: TokenRejection.Evidence
+    )
         throws
     {
         let answer = try ResponseHead.parsed("HTTP/1.1 \(status)\r\n\(fields)\r\n")
-        #expect(TokenRejection.sight(of: answer, signs: [Self.slack, TokenRejectionSign(status: 403)]) == sight)
+        #expect(TokenRejection.evidence(of: answer, signs: [Self.slack, TokenRejectionSign(status: 403)]) == sight)
     }
 
     @Test func `an answer to HEAD has nothing to look at`() throws {
         let answer = try ResponseHead.parsed("HTTP/1.1 200 OK\r\n\(Self.json)\r\n", answering: .head)
-        #expect(TokenRejection.sight(of: answer, signs: [Self.slack]) == .accepted)
+        #expect(TokenRejection.evidence(of: answer, signs: [Self.slack]) == .accepted)
     }
 
     @Test(arguments: [

@@ -39,7 +39,7 @@ import TokenModel
                 try await upstream.send("HTTP/1.1 200 OK\r\n")
                 #expect(try await caller.line() == "HTTP/1.1 200 OK")
             }
-            #expect(try await rig.passes.accepted.next("acceptance") == TokenMark(.sample(1)))
+            #expect(try await rig.credentials.accepted.next("acceptance") == TokenVersion(.sample(1)))
         }
     }
 
@@ -123,7 +123,7 @@ import TokenModel
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\ndead")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             let replay = try await upstream.head()

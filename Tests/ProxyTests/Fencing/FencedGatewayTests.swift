@@ -17,9 +17,9 @@ import TokenModel
         },
     ])
 
-    private func gateway(_ passes: Pass...) -> Gateway {
+    private func gateway(_ credentials: UpstreamCredential...) -> Gateway {
         let gateway = Gateway(self.table)
-        for pass in passes { gateway.follow(.installed(pass)) }
+        for credential in credentials { gateway.apply(.installed(credential)) }
         return gateway
     }
 
@@ -39,9 +39,9 @@ import TokenModel
         #expect(self.mayLeave(gateway))
         gateway.fence(.kill(scope, holds: holds))
         #expect(!self.mayLeave(gateway))
-        gateway.follow(.installed(.sample(2)))
+        gateway.apply(.installed(.sample(2)))
         #expect(!self.mayLeave(gateway))
-        gateway.follow(.installed(.sample(3, stamp: Epoch(1))))
+        gateway.apply(.installed(.sample(3, observedEpoch: Epoch(1))))
         #expect(self.mayLeave(gateway) == !holds)
     }
 
@@ -71,7 +71,7 @@ import TokenModel
         #expect(!self.mayLeave(gateway))
         #expect(!gateway.isLive(origin, slot: route.slot))
         #expect(self.mayLeave(gateway, "bob"))
-        gateway.follow(.installed(.sample(3, formerProviders: [before])))
+        gateway.apply(.installed(.sample(3, formerProviders: [before])))
         #expect(!self.mayLeave(gateway))
     }
 
@@ -79,19 +79,19 @@ import TokenModel
         let gateway = self.gateway()
         gateway.fence(.kill(at: 2, holds: false))
         gateway.fence(.kill(at: 1, holds: true))
-        gateway.follow(.installed(.sample(stamp: Epoch(1))))
+        gateway.apply(.installed(.sample(observedEpoch: Epoch(1))))
         #expect(!self.mayLeave(gateway))
-        gateway.follow(.installed(.sample(stamp: Epoch(2))))
+        gateway.apply(.installed(.sample(observedEpoch: Epoch(2))))
         #expect(self.mayLeave(gateway))
     }
 
-    @Test func `a dead pass that comes late leaves the live one in its place`() {
+    @Test func `a dead credential that comes late leaves the live one in its place`() {
         let gateway = self.gateway()
         gateway.fence(.kill(holds: false))
-        gateway.follow(.installed(.sample(3, stamp: Epoch(1))))
-        gateway.follow(.installed(.sample(2)))
+        gateway.apply(.installed(.sample(3, observedEpoch: Epoch(1))))
+        gateway.apply(.installed(.sample(2)))
         #expect(self.mayLeave(gateway))
-        #expect(gateway.slots[0].pass?.generation == Generation(3))
+        #expect(gateway.slots[0].credential?.generation == Generation(3))
     }
 
     @Test func `what a head carries is judged by the provider that it came from`() throws {
@@ -100,7 +100,7 @@ import TokenModel
         let bytes = ByteBuffer()
         let first = gateway.authorize(bytes, route)?.origin
         // When the account is another provider's
-        gateway.follow(.installed(.sample(2, provider: ProviderID("other"))))
+        gateway.apply(.installed(.sample(2, provider: ProviderID("other"))))
         let later = ByteBuffer()
         let second = gateway.authorize(later, route)?.origin
         let (origin, newer) = (try #require(first), try #require(second))
@@ -110,13 +110,13 @@ import TokenModel
         #expect(self.mayLeave(gateway))
     }
 
-    @Test func `a new table brings no dead pass back`() {
+    @Test func `a new table brings no dead credential back`() {
         let gateway = self.gateway()
         gateway.fence(.kill(holds: false))
-        var book = PassBook()
-        book.follow(.installed(.sample()))
-        book.follow(.installed(.sample(2, account: Self.bob, stamp: Epoch(1))))
-        gateway.follow(self.table, callers: CallerTable(nil, routes: self.table), passes: book)
+        var book = CredentialTable()
+        book.apply(.installed(.sample()))
+        book.apply(.installed(.sample(2, account: Self.bob, observedEpoch: Epoch(1))))
+        gateway.reload(self.table, callers: CallerTable(nil, routes: self.table), credentials: book)
         #expect(!self.mayLeave(gateway))
         #expect(self.mayLeave(gateway, "bob"))
     }
@@ -129,7 +129,7 @@ import TokenModel
             (.provider(FencedGatewayTests.acme), ProviderID("other"), false),
         ] as [(KillScope, ProviderID?, Bool)]
     )
-    func `whether an account without a pass is killed can be told by its provider, if that is known`(
+    func `whether an account without a credential is killed can be told by its provider, if that is known`(
         scope: KillScope,
         provider: ProviderID?,
         isKilled: Bool
@@ -139,7 +139,7 @@ import TokenModel
         #expect(gateway.isKilled(slot: 0, at: provider) == isKilled)
     }
 
-    @Test func `an account that had a pass is known by that one's provider`() {
+    @Test func `an account that had a credential is known by that one's provider`() {
         let gateway = self.gateway(.sample())
         gateway.fence(.kill(.provider(Self.acme)))
         #expect(gateway.isKilled(slot: 0, at: nil))
@@ -150,24 +150,24 @@ import TokenModel
         let gateway = self.gateway(.sample())
         gateway.leaseEnd = .now
         #expect(!self.mayLeave(gateway))
-        #expect(gateway.usablePass(slot: 0) == nil)
+        #expect(gateway.usableCredential(slot: 0) == nil)
         #expect(gateway.refusal(of: .sample())?.code == .storeLost)
         gateway.leaseEnd = .now.advanced(by: .seconds(60))
         #expect(self.mayLeave(gateway))
-        #expect(gateway.usablePass(slot: 0)?.generation == Generation(1))
+        #expect(gateway.usableCredential(slot: 0)?.generation == Generation(1))
         #expect(gateway.refusal(of: .sample()) == nil)
     }
 }
 
 @Suite struct FencedPassBookTests {
     @Test func `dead passes are neither kept nor taken`() {
-        var book = PassBook()
-        book.follow(.installed(.sample()))
+        var book = CredentialTable()
+        book.apply(.installed(.sample()))
         book.fence(.kill(holds: false))
         #expect(book[Rig.account] == nil)
-        book.follow(.installed(.sample(2)))
+        book.apply(.installed(.sample(2)))
         #expect(book[Rig.account] == nil)
-        book.follow(.installed(.sample(3, stamp: Epoch(1))))
+        book.apply(.installed(.sample(3, observedEpoch: Epoch(1))))
         book.fence(KillEpochs())
         #expect(book[Rig.account]?.generation == Generation(3))
         #expect(book.epochs.last == Epoch(1))

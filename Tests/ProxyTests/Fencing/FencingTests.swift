@@ -90,14 +90,14 @@ import TokenModel
 
     @Test func `a caller that has nothing of an answer is told, and keeps its connection`() async throws {
         try await withRig { rig in
-            rig.passes.hold(nil, for: Rig.account)
+            rig.credentials.hold(nil, for: Rig.account)
             let (caller, upstream) = try await rig.begun()
             #expect(await rig.server.fence(.kill()) == Self.closed)
             try await self.expectKilled(caller)
             #expect(try await upstream.ending() == .reset)
             // When it asks again nothing is left of the token
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            try await rig.passes.questions.next("question").answer(.failure(PassError(.killed, "killed")))
+            try await rig.credentials.questions.next("question").answer(.failure(CredentialError(.killed, "killed")))
             try await self.expectKilled(caller)
             #expect(rig.upstream.connections == 1)
         }
@@ -132,14 +132,14 @@ import TokenModel
         providers: [AccountID: ProviderID],
         isTold: Bool
     ) async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             var callers: [Peer] = []
             for _ in 1...3 {
                 let caller = try await rig.caller()
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
                 callers.append(caller)
             }
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             try await eventually("all to wait") { rig.server.waiterCount == 3 }
 
             #expect(await rig.server.fence(.kill(scope), providers: providers) == FencedExchanges())
@@ -149,8 +149,8 @@ import TokenModel
             for caller in callers { try await self.expectKilled(caller) }
             // Whoever comes now asks anew, and the old answer is nobody's.
             try await callers[0].send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let next = try await rig.passes.questions.next("another question")
-            next.answer(.failure(PassError(.killed, "killed")))
+            let next = try await rig.credentials.questions.next("another question")
+            next.answer(.failure(CredentialError(.killed, "killed")))
             try await self.expectKilled(callers[0])
             question.answer(.success(.sample()))
             try await rig.settle()
@@ -159,21 +159,21 @@ import TokenModel
     }
 
     @Test func `who waits gets no token from before the kill`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             // Given a kill that left room for new tokens
             _ = await rig.server.fence(.kill(holds: false))
             #expect(rig.server.waiterCount == 1)
             rig.install(.sample(1))
-            rig.passes.hold(nil, for: Rig.account)
+            rig.credentials.hold(nil, for: Rig.account)
             question.answer(.success(.sample(1)))
             // Then it asks again
-            let next = try await rig.passes.questions.next("another question")
-            let pass = Pass.sample(2, stamp: Epoch(1))
-            rig.install(pass)
-            next.answer(.success(pass))
+            let next = try await rig.credentials.questions.next("another question")
+            let credential = UpstreamCredential.sample(2, observedEpoch: Epoch(1))
+            rig.install(credential)
+            next.answer(.success(credential))
             #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-2")
         }
     }
@@ -199,7 +199,7 @@ import TokenModel
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.refused.replacing("Content-Length: 4", with: "Content-Length: 5"))
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
 
             #expect(await rig.server.fence(.kill(holds: holds)) == Self.closed)
 
@@ -208,9 +208,9 @@ import TokenModel
                 try await self.expectKilled(caller)
             } else {
                 // The next token may come.
-                let pass = Pass.sample(2, stamp: Epoch(1))
-                rig.install(pass)
-                question.answer(.success(pass))
+                let credential = UpstreamCredential.sample(2, observedEpoch: Epoch(1))
+                rig.install(credential)
+                question.answer(.success(credential))
                 let second = try await rig.upstream.accept()
                 #expect(try await second.head()["Authorization"] == "Bearer token-2")
                 try await second.send(Self.ok)
@@ -227,7 +227,7 @@ import TokenModel
 
             #expect(await rig.server.fence(.kill(holds: false)) == FencedExchanges())
 
-            rig.install(.sample(2, stamp: Epoch(1)))
+            rig.install(.sample(2, observedEpoch: Epoch(1)))
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstream.head()["Authorization"] == "Bearer token-2")
             #expect(rig.upstream.connections == 1)
@@ -263,37 +263,37 @@ import TokenModel
         }
     }
 
-    @Test func `a pass with an old stamp that is announced late is no pass`() async throws {
+    @Test func `a credential with an old stamp that is announced late is no credential`() async throws {
         try await withRig { rig in
             _ = await rig.server.fence(.kill(holds: false))
-            rig.server.follow(.installed(.sample(2)))
-            rig.passes.hold(nil, for: Rig.account)
+            rig.server.apply(.installed(.sample(2)))
+            rig.credentials.hold(nil, for: Rig.account)
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(rig.upstream.connections == 0)
-            let pass = Pass.sample(3, stamp: Epoch(1))
-            rig.install(pass)
-            question.answer(.success(pass))
+            let credential = UpstreamCredential.sample(3, observedEpoch: Epoch(1))
+            rig.install(credential)
+            question.answer(.success(credential))
             #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-3")
         }
     }
 
     @Test(arguments: [true, false])
-    func `a route that comes with a new configuration finds no dead pass`(isLate: Bool) async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+    func `a route that comes with a new configuration finds no dead credential`(isLate: Bool) async throws {
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let bob = AccountID("bob")
-            if !isLate { rig.server.follow(.installed(.sample(7, account: bob))) }
+            if !isLate { rig.server.apply(.installed(.sample(7, account: bob))) }
             _ = await rig.server.fence(.kill())
-            if isLate { rig.server.follow(.installed(.sample(7, account: bob))) }
-            let routes = [RoutePlan.sample(port: rig.upstream.port) { $0.account = bob }]
+            if isLate { rig.server.apply(.installed(.sample(7, account: bob))) }
+            let routes = [RouteConfiguration.sample(port: rig.upstream.port) { $0.account = bob }]
             let setup = Rig.Setup(routes: { _ in routes })
-            _ = await rig.server.follow(
-                ProxyPlan(listeners: [], routes: Rig.routes(setup, rig.upstream.port), eventLoops: 1)
+            _ = await rig.server.reload(
+                ProxyConfiguration(listeners: [], routes: Rig.routes(setup, rig.upstream.port), eventLoops: 1)
             )
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(question.account == bob)
             #expect(rig.upstream.connections == 0)
         }

@@ -25,14 +25,14 @@ import TokenModel
                 defer { isOver.set() }
                 for round in 1...Self.rounds {
                     // Given a token in use
-                    rig.install(.sample(round, stamp: Epoch(round - 1)))
+                    rig.install(.sample(round, observedEpoch: Epoch(round - 1)))
                     try await eventually("requests with token \(round)") { recorder.seen(round) >= 100 }
 
                     _ = await rig.server.fence(.kill(at: round, holds: false, streams: streams))
 
                     try await recorder.forbid(round)
                     // When somebody still announces it
-                    rig.server.follow(.installed(.sample(round, stamp: Epoch(round - 1))))
+                    rig.server.apply(.installed(.sample(round, observedEpoch: Epoch(round - 1))))
                     try await Task.sleep(for: .milliseconds(5))
                     #expect(recorder.violations == [])
                 }

@@ -6,11 +6,11 @@ import TokenModel
 @Suite struct LeaseTests {
     private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    /// A rig whose loops have lost their lease, and whose source of passes is asked by hand.
+    /// A rig whose loops have lost their lease, and whose source of credentials is asked by hand.
     private func withLapsedRig(_ test: (Rig) async throws -> Void) async throws {
         try await withRig { rig in
-            rig.passes.hold(nil, for: Rig.account)
-            rig.server.inject(until: .now)
+            rig.credentials.hold(nil, for: Rig.account)
+            rig.server.setLeaseDeadline(.now)
             try await test(rig)
         }
     }
@@ -19,10 +19,10 @@ import TokenModel
         try await self.withLapsedRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(question.refused == nil)
             // Given a lease that is renewed before the answer
-            rig.server.inject(until: .now.advanced(by: patience))
+            rig.server.setLeaseDeadline(.now.advanced(by: patience))
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()
             #expect(try await upstream.head()["Authorization"] == "Bearer token-1")
@@ -31,30 +31,30 @@ import TokenModel
             // Then the next one asks nobody
             try await caller.send(Self.get)
             _ = try await upstream.head()
-            #expect(rig.passes.asked == 1)
+            #expect(rig.credentials.asked == 1)
         }
     }
 
     @Test(arguments: [true, false])
-    func `I6_ a pass that comes without a new lease is not used`(isRefused: Bool) async throws {
+    func `I6_ a credential that comes without a new lease is not used`(isRefused: Bool) async throws {
         try await self.withLapsedRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             question.answer(
-                isRefused ? .failure(PassError(.storeLost, "out of reach")) : .success(.sample())
+                isRefused ? .failure(CredentialError(.storeLost, "out of reach")) : .success(.sample())
             )
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(head["Retry-After"] == "1")
             #expect(body.contains("urn:martlet:error:store_lost"))
-            #expect(rig.passes.asked == 1)
+            #expect(rig.credentials.asked == 1)
         }
     }
 
     @Test func `a lease that ends again and again does not make a request go round for ever`() async throws {
         try await withRig(Rig.Setup.route { $0.maxConnections = 1 }) { rig in
-            rig.passes.hold(nil, for: Rig.account)
+            rig.credentials.hold(nil, for: Rig.account)
             // Given a request that waits for the only connection
             let (busy, caller) = (try await rig.caller(), try await rig.caller())
             try await busy.send(Self.get)
@@ -64,13 +64,13 @@ import TokenModel
             for round in 1...4 {
                 try await rig.settle()
                 // When there is a lease until that is free, each time
-                rig.server.inject(until: .now)
+                rig.server.setLeaseDeadline(.now)
                 try await rig.settle()
                 try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                 #expect(try await busy.answer().body == "ok")
                 guard round < 4 else { break }
-                let question = try await rig.passes.questions.next("question \(round)")
-                rig.server.inject(until: .now.advanced(by: patience))
+                let question = try await rig.credentials.questions.next("question \(round)")
+                rig.server.setLeaseDeadline(.now.advanced(by: patience))
                 // The loop hears of connections before it hears of leases, when it hears of both at once.
                 try await rig.settle()
                 try await busy.send(Self.get)
@@ -81,26 +81,26 @@ import TokenModel
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(body.contains("store_lost"))
-            #expect(rig.passes.asked == 3)
+            #expect(rig.credentials.asked == 3)
         }
     }
 
     @Test func `I6_ a replay needs a lease too`() async throws {
         try await withRig { rig in
-            rig.passes.hold(nil, for: Rig.account)
+            rig.credentials.hold(nil, for: Rig.account)
             let caller = try await rig.caller()
             try await caller.send(Self.get)
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
-            // Given a newer pass than the one that is refused, and no lease
-            rig.server.follow(.installed(.sample(2)))
-            rig.server.inject(until: .now)
+            // Given a newer credential than the one that is refused, and no lease
+            rig.server.apply(.installed(.sample(2)))
+            rig.server.setLeaseDeadline(.now)
             try await rig.settle()
             try await upstream.send(
                 "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n"
             )
-            let question = try await rig.passes.questions.next("question")
-            #expect(question.refused == TokenMark(.sample(1)))
+            let question = try await rig.credentials.questions.next("question")
+            #expect(question.refused == TokenVersion(.sample(1)))
             question.answer(.success(.sample(2)))
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
@@ -114,7 +114,7 @@ import TokenModel
             try await caller.send(Self.get)
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
-            rig.server.inject(until: .now)
+            rig.server.setLeaseDeadline(.now)
             try await rig.settle()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")

@@ -36,7 +36,7 @@ import TokenModel
             async let fencing = rig.server.fence(.kill(streams: streams))
             try await eventually("the kill to be told") { rig.server.epochs.last == Epoch(1) }
             // What is told to the loops later stands behind it.
-            rig.server.inject(until: .distantFuture)
+            rig.server.setLeaseDeadline(.distantFuture)
             loop.goOn()
 
             let fenced = await fencing
@@ -106,7 +106,7 @@ import TokenModel
         try await withRig(self.narrow(speaksTLS)) { rig in
             let upstream = try await self.answeredEarly(rig)
 
-            rig.server.inject(until: .distantPast)
+            rig.server.setLeaseDeadline(.distantPast)
 
             try await eventually("the connection to be closed by the gateway") { OtherEnd(of: upstream) == nil }
             let (rest, ending) = try await upstream.rest()

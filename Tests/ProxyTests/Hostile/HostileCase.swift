@@ -10,7 +10,7 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
         /// Refused within the body, of which `content` has left in one chunk for each: the upstream sees no end of it.
         case cut(GatewayError.Code, after: [String])
         /// It leaves as these requests.
-        case passes([PassedRequest])
+        case credentials([PassedRequest])
     }
 
     let row: HostileRow
@@ -105,7 +105,7 @@ extension HostileCase {
     /// A request that is taken, and what leaves.
     static func passing(_ row: HostileRow, _ name: String, _ request: String, _ passed: PassedRequest...) -> HostileCase
     {
-        HostileCase(row: row, name: name, request: request, outcome: .passes(passed))
+        HostileCase(row: row, name: name, request: request, outcome: .credentials(passed))
     }
 
     /// A chunked body that is refused when it has gone on for `content`.

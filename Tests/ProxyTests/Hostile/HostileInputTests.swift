@@ -110,7 +110,7 @@ import Testing
         try await withRig { rig in
             var upstream: Peer?
             for hostile in HostileCase.all where hostile.row == row {
-                guard case .passes(let requests) = hostile.outcome else { continue }
+                guard case .credentials(let requests) = hostile.outcome else { continue }
                 let comment = Comment(rawValue: hostile.testDescription)
                 let caller = try await rig.caller()
                 defer { caller.close() }

@@ -8,13 +8,13 @@ import TokenModel
 @Suite struct ReloadTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    private func plan(_ routes: [RoutePlan], callers: [CallerPlan]? = nil) -> ProxyPlan {
-        let own = RoutePlan.sample(port: 1) { plan in
+    private func plan(_ routes: [RouteConfiguration], callers: [CallerConfiguration]? = nil) -> ProxyConfiguration {
+        let own = RouteConfiguration.sample(port: 1) { plan in
             plan.name = "own-host"
             plan.host = "a"
             plan.path = "/no-request-has-this-path/"
         }
-        return ProxyPlan(listeners: [], routes: routes + [own], callers: callers, eventLoops: 1)
+        return ProxyConfiguration(listeners: [], routes: routes + [own], callers: callers, eventLoops: 1)
     }
 
     private func get(_ path: String, _ fields: String = "") -> String {
@@ -38,7 +38,7 @@ import TokenModel
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
 
-            _ = await rig.server.follow(self.plan([]))
+            _ = await rig.server.reload(self.plan([]))
             try await upstream.send(Self.ok)
 
             #expect(try await caller.answer().body == "ok")
@@ -48,14 +48,14 @@ import TokenModel
     }
 
     @Test func `a request that waits for a token on a route that goes gets it`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send(self.get("/acme/x"))
-            let question = try await rig.passes.questions.next("question for a pass")
+            let question = try await rig.credentials.questions.next("question for a pass")
 
-            _ = await rig.server.follow(self.plan([]))
-            rig.server.follow(.installed(.sample()))
-            rig.server.follow(.retired(Rig.account))
+            _ = await rig.server.reload(self.plan([]))
+            rig.server.apply(.installed(.sample()))
+            rig.server.apply(.retired(Rig.account))
             question.answer(.success(.sample()))
 
             let upstream = try await rig.upstream.accept()
@@ -70,9 +70,9 @@ import TokenModel
             let caller = try await rig.caller()
             _ = try await self.exchange(rig, caller)
             let bob = AccountID("bob")
-            rig.server.follow(.installed(.sample(7, account: bob)))
+            rig.server.apply(.installed(.sample(7, account: bob)))
 
-            _ = await rig.server.follow(
+            _ = await rig.server.reload(
                 self.plan([
                     .sample(port: rig.upstream.port),
                     .sample(port: rig.upstream.port) { plan in
@@ -89,21 +89,21 @@ import TokenModel
             #expect(try await upstream.head()["Authorization"] == "Bearer token-7")
             try await upstream.send(Self.ok)
             #expect(try await caller.answer().body == "ok")
-            #expect(rig.passes.asked == 0)
+            #expect(rig.credentials.asked == 0)
         }
     }
 
     @Test func `a key that was taken out is refused on the connection that it had opened`() async throws {
         var setup = Rig.Setup()
-        let staying = CallerPlan(name: "staying", keys: [try .of("stay")])
-        setup.callers = [staying, CallerPlan(name: "leaving", keys: [try .of("leave")])]
+        let staying = CallerConfiguration(name: "staying", keys: [try .of("stay")])
+        setup.callers = [staying, CallerConfiguration(name: "leaving", keys: [try .of("leave")])]
         try await withRig(setup) { rig in
             let (one, other) = (try await rig.caller(), try await rig.caller())
             for (caller, key) in [(one, "leave"), (other, "stay")] {
                 try await caller.send(self.get("/nowhere", "Martlet-Key: \(key)\r\n"))
                 #expect(try await caller.answer().head.status == 404)
             }
-            _ = await rig.server.follow(self.plan([.sample(port: 1)], callers: [staying]))
+            _ = await rig.server.reload(self.plan([.sample(port: 1)], callers: [staying]))
 
             try await one.send(self.get("/nowhere", "Martlet-Key: leave\r\n"))
             #expect(try await one.answer().head.status == 401)
@@ -117,8 +117,8 @@ import TokenModel
             let caller = try await rig.caller()
             try await caller.send(self.get("/nowhere"))
             #expect(try await caller.answer().head.status == 404)
-            let callers = [CallerPlan(name: "c", keys: [try .of("key")])]
-            _ = await rig.server.follow(self.plan([], callers: callers))
+            let callers = [CallerConfiguration(name: "c", keys: [try .of("key")])]
+            _ = await rig.server.reload(self.plan([], callers: callers))
             try await caller.send(self.get("/nowhere"))
             #expect(try await caller.answer().head.status == 401)
         }
@@ -137,7 +137,7 @@ import TokenModel
             try await idle.send(Self.ok)
             #expect(try await first.answer().body == "ok")
 
-            _ = await rig.server.follow(self.plan([]))
+            _ = await rig.server.reload(self.plan([]))
 
             _ = try await idle.ending()
             try await busy.send(Self.ok)
@@ -150,7 +150,7 @@ import TokenModel
         try await withRig { rig in
             let caller = try await rig.caller()
             let upstream = try await self.exchange(rig, caller)
-            _ = await rig.server.follow(
+            _ = await rig.server.reload(
                 self.plan([.sample(port: rig.upstream.port) { $0.path = "/renamed/" }])
             )
             try await caller.send(self.get("/renamed/x"))
@@ -165,11 +165,11 @@ import TokenModel
         try await withRig { rig in
             let caller = try await rig.caller()
             let upstream = try await self.exchange(rig, caller)
-            let other = RoutePlan.sample(port: rig.upstream.port) { plan in
+            let other = RouteConfiguration.sample(port: rig.upstream.port) { plan in
                 plan.name = "first"
                 plan.path = "/first/"
             }
-            _ = await rig.server.follow(self.plan([other, .sample(port: rig.upstream.port)]))
+            _ = await rig.server.reload(self.plan([other, .sample(port: rig.upstream.port)]))
             for path in ["/acme/x", "/first/x"] {
                 try await caller.send(self.get(path))
                 _ = try await upstream.head()
@@ -191,7 +191,7 @@ import TokenModel
             }
             var plan = self.plan([])
             plan.connections = 1
-            _ = await rig.server.follow(plan)
+            _ = await rig.server.reload(plan)
             let late = try await rig.caller()
             try await late.send(self.get("/nowhere"))
             #expect(try await late.answer().head.status == 503)
@@ -200,7 +200,7 @@ import TokenModel
                 #expect(try await caller.answer().head.status == 404)
             }
             plan.connections = 3
-            _ = await rig.server.follow(plan)
+            _ = await rig.server.reload(plan)
             let last = try await rig.caller()
             try await last.send(self.get("/nowhere"))
             #expect(try await last.answer().head.status == 404)

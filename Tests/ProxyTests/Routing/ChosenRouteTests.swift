@@ -26,7 +26,7 @@ import TokenModel
     private func match(
         _ fields: String,
         at path: String = "/acme/x",
-        callers: [CallerPlan]? = [CallerPlan(name: "me", peer: PeerRule(user: 1))]
+        callers: [CallerConfiguration]? = [CallerConfiguration(name: "me", peer: PeerRule(user: 1))]
     ) throws(GatewayError) -> RouteTable.Match {
         guard let request = try? RequestHead.parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n") else {
             throw GatewayError(.badRequest, "not a head")
@@ -59,7 +59,9 @@ import TokenModel
     }
 
     @Test func `a caller chooses among its own accounts`() throws {
-        let callers = [CallerPlan(name: "me", peer: PeerRule(user: 1), accounts: [AccountID("ab"), AccountID("B")])]
+        let callers = [
+            CallerConfiguration(name: "me", peer: PeerRule(user: 1), accounts: [AccountID("ab"), AccountID("B")])
+        ]
         for name in Self.names {
             let fields = "Martlet-Account: \(name)\r\n"
             if ["ab", "B"].contains(name) {
@@ -71,7 +73,7 @@ import TokenModel
     }
 
     @Test func `a caller that may not use the route may name nothing on it`() {
-        let callers = [CallerPlan(name: "me", peer: PeerRule(user: 1), routes: ["fixed"])]
+        let callers = [CallerConfiguration(name: "me", peer: PeerRule(user: 1), routes: ["fixed"])]
         #expect(throws: GatewayError(.callerForbidden, "")) {
             try self.match("Martlet-Account: a\r\n", callers: callers)
         }

@@ -6,7 +6,7 @@ import TokenModel
 @Suite struct FollowingTableTests {
     private static let bob = AccountID("bob")
 
-    private func plan(_ name: String, _ change: (inout RoutePlan) -> Void = { _ in }) -> RoutePlan {
+    private func plan(_ name: String, _ change: (inout RouteConfiguration) -> Void = { _ in }) -> RouteConfiguration {
         .sample(port: 1) { plan in
             plan.name = name
             plan.path = "/\(name)/"

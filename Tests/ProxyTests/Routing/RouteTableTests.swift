@@ -141,7 +141,7 @@ import TokenModel
         port: Int,
         authority: String
     ) {
-        #expect(RoutePlan.Upstream(host: host, port: port, path: "/").authority == authority)
+        #expect(RouteConfiguration.Upstream(host: host, port: port, path: "/").authority == authority)
     }
 
     @Test func `no route at all matches nothing`() throws {

@@ -5,7 +5,7 @@ import Telemetry
 import Testing
 
 @Suite struct AdmissionTests {
-    private func setup(eventLoops: Int = 1, _ limits: @escaping (inout ProxyPlan) -> Void) -> Rig.Setup {
+    private func setup(eventLoops: Int = 1, _ limits: @escaping (inout ProxyConfiguration) -> Void) -> Rig.Setup {
         var setup = Rig.Setup(eventLoops: eventLoops)
         setup.limits = limits
         return setup

@@ -7,17 +7,17 @@ import Testing
 #endif
 
 @Suite struct BindingTests {
-    private func server(_ listeners: [ProxyPlan.Address], eventLoops: Int = 2) async -> ProxyServer {
-        let listeners = listeners.map { ProxyPlan.Listener($0) }
+    private func server(_ listeners: [ProxyConfiguration.Address], eventLoops: Int = 2) async -> ProxyServer {
+        let listeners = listeners.map { ProxyConfiguration.Listener($0) }
         return await ProxyServer(
-            ProxyPlan(listeners: listeners, routes: [], eventLoops: eventLoops),
-            passes: ScriptedPasses()
+            ProxyConfiguration(listeners: listeners, routes: [], eventLoops: eventLoops),
+            credentials: ScriptedPasses()
         )
     }
 
     @Test func `a busy port is told, and what was bound before it is free again`() async throws {
         try await withRig { rig in
-            let taken = ProxyPlan.Address(host: "127.0.0.1", port: rig.port)
+            let taken = ProxyConfiguration.Address(host: "127.0.0.1", port: rig.port)
             let second = await self.server([.init(host: "127.0.0.1", port: 0), taken])
             let error = await #expect(throws: ProxyError.self) { _ = try await second.bind() }
             #expect(error?.code == .addressUnavailable)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `an address is written as it is configured`() {
-        #expect(ProxyPlan.Address(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
-        #expect(ProxyPlan.Address(host: "::1", port: 8080).description == "[::1]:8080")
+        #expect(ProxyConfiguration.Address(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
+        #expect(ProxyConfiguration.Address(host: "::1", port: 8080).description == "[::1]:8080")
     }
 }

@@ -108,13 +108,13 @@ import TokenModel
 
     @Test func `requests that wait for a token are counted while they do`() async throws {
         var setup = Rig.Setup()
-        setup.pass = nil
+        setup.credential = nil
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(rig.server.waiterCount == 1)
-            question.answer(.failure(PassError(.accountEmpty, "none")))
+            question.answer(.failure(CredentialError(.accountEmpty, "none")))
             #expect(try await caller.answer().head.status == 503)
             #expect(rig.server.waiterCount == 0)
             #expect(await self.requests(rig) == ["1 5xx": 1])
@@ -131,9 +131,9 @@ import TokenModel
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.request()
             try await upstream.send(Self.dead)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             if outcome == .notRefreshed {
-                question.answer(.failure(PassError(.refreshFailed, "no")))
+                question.answer(.failure(CredentialError(.refreshFailed, "no")))
             } else {
                 rig.install(.sample(2))
                 question.answer(.success(.sample(2)))

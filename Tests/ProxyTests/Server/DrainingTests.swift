@@ -110,15 +110,15 @@ import TokenModel
     }
 
     @Test func `parked requests are in flight too`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             let idle = try await rig.caller()
             try await rig.settle()
             async let drained = rig.server.shutDown(grace: patience)
             #expect(try await idle.ending() == .clean)
-            question.answer(.failure(PassError(.killed, "killed")))
+            question.answer(.failure(CredentialError(.killed, "killed")))
             let (head, _) = try await caller.answer()
             #expect(head.status == 503)
             #expect(head["Connection"] == "close")
@@ -133,13 +133,13 @@ import TokenModel
     }
 
     @Test func `an answer for a loop that has ended is dropped`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(await rig.server.shutDown(grace: .zero) == false)
             question.answer(.success(.sample()))
-            rig.server.follow(.installed(.sample()))
+            rig.server.apply(.installed(.sample()))
             _ = try await caller.ending()
         }
     }

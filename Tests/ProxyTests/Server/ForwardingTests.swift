@@ -8,7 +8,7 @@ import TokenModel
     private func forwarded(
         _ request: String,
         eventLoops: Int = 1,
-        _ change: @escaping (inout RoutePlan) -> Void = { _ in }
+        _ change: @escaping (inout RouteConfiguration) -> Void = { _ in }
     ) async throws -> (head: Message, body: String) {
         var setup = Rig.Setup.route(change)
         setup.eventLoops = eventLoops
@@ -156,14 +156,14 @@ import TokenModel
                 "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"
             )
             #expect(try await caller.answer().head.status == 401)
-            #expect(rig.passes.accepted.total == 0)
+            #expect(rig.credentials.accepted.total == 0)
             for _ in 1...2 {
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
                 _ = try await upstream.head()
                 try await upstream.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
                 #expect(try await caller.answer().head.status == 403)
             }
-            #expect(rig.passes.accepted.takeAll() == [TokenMark(.sample())])
+            #expect(rig.credentials.accepted.takeAll() == [TokenVersion(.sample())])
         }
     }
 
@@ -174,24 +174,24 @@ import TokenModel
     ])
     func `a token that has left is told as used, once, whatever the upstream answers`(answer: String) async throws {
         try await withRig { rig in
-            #expect(rig.passes.used.total == 0)
+            #expect(rig.credentials.used.total == 0)
             for _ in 1...2 {
                 let caller = try await rig.caller()
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 let upstream = try await rig.upstream.accept()
                 _ = try await upstream.head()
-                #expect(rig.passes.used.total == 1)
+                #expect(rig.credentials.used.total == 1)
                 try await upstream.send(answer)
                 _ = try await caller.rest()
                 upstream.close()
             }
-            let pass = Pass.sample(2)
+            let credential = UpstreamCredential.sample(2)
             let caller = try await rig.caller()
-            rig.install(pass)
+            rig.install(credential)
             try await rig.settle()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try await rig.upstream.accept().head()
-            #expect(rig.passes.used.takeAll() == [TokenMark(.sample()), TokenMark(pass)])
+            #expect(rig.credentials.used.takeAll() == [TokenVersion(.sample()), TokenVersion(credential)])
         }
     }
 

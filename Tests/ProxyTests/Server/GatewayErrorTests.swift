@@ -118,8 +118,8 @@ import TokenModel
         #expect(text.contains("\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"))
     }
 
-    @Test func `every reason why there is no pass has an answer of its name`() {
+    @Test func `every reason why there is no credential has an answer of its name`() {
         let codes = Set(GatewayError.Code.allCases.map(\.rawValue))
-        #expect(PassError.Code.allCases.allSatisfy { codes.contains($0.rawValue) })
+        #expect(CredentialError.Code.allCases.allSatisfy { codes.contains($0.rawValue) })
     }
 }

@@ -179,15 +179,15 @@ import TokenModel
         }
     }
 
-    @Test(arguments: PassError.Code.allCases)
-    func `each reason why there is no pass has its answer`(code: PassError.Code) async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+    @Test(arguments: CredentialError.Code.allCases)
+    func `each reason why there is no credential has its answer`(code: CredentialError.Code) async throws {
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/canary HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\ncanary")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             #expect(question.account == Rig.account)
             #expect(question.refused == nil)
-            question.answer(.failure(PassError(code, "it is so", retryAfter: .seconds(7))))
+            question.answer(.failure(CredentialError(code, "it is so", retryAfter: .seconds(7))))
 
             let answer = try await caller.answer()
             #expect(!answer.body.contains("it is so"))
@@ -202,18 +202,18 @@ import TokenModel
         }
     }
 
-    @Test func `a pass that is never good is not waited for without end`() async throws {
-        try await withRig(Rig.Setup(pass: nil)) { rig in
+    @Test func `a credential that is never good is not waited for without end`() async throws {
+        try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             for generation in 1...4 as ClosedRange<UInt64> {
-                let question = try await rig.passes.questions.next("question \(generation)")
-                let pass = Pass.sample(generation, usableFor: .zero)
-                rig.server.follow(.installed(pass))
-                question.answer(.success(pass))
+                let question = try await rig.credentials.questions.next("question \(generation)")
+                let credential = UpstreamCredential.sample(generation, usableFor: .zero)
+                rig.server.apply(.installed(credential))
+                question.answer(.success(credential))
             }
             self.expect(try await caller.answer(), .refreshFailed, 503)
-            #expect(rig.passes.questions.total == 4)
+            #expect(rig.credentials.questions.total == 4)
         }
     }
 

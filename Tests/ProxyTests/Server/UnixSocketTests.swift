@@ -28,8 +28,8 @@ import Testing
 
     private func server(_ path: String) async -> ProxyServer {
         await ProxyServer(
-            ProxyPlan(listeners: [.unix(path: path)], routes: [], eventLoops: 2),
-            passes: ScriptedPasses()
+            ProxyConfiguration(listeners: [.unix(path: path)], routes: [], eventLoops: 2),
+            credentials: ScriptedPasses()
         )
     }
 
@@ -55,10 +55,10 @@ import Testing
             var setup = Rig.Setup()
             setup.unixSocket = path
             try await withRig(setup) { rig in
-                var plan = ProxyPlan(listeners: [], routes: [], eventLoops: 1)
-                for callers in [nil, [CallerPlan(name: "c", keys: [])], nil] {
+                var plan = ProxyConfiguration(listeners: [], routes: [], eventLoops: 1)
+                for callers in [nil, [CallerConfiguration(name: "c", keys: [])], nil] {
                     plan.callers = callers
-                    _ = await rig.server.follow(plan)
+                    _ = await rig.server.reload(plan)
                     let mode = try self.mode(of: path)
                     #expect(mode == (callers == nil ? 0o600 : 0o666))
                 }
@@ -128,7 +128,7 @@ import Testing
                 #expect(try self.mode(of: path) == 0o600)
                 #expect(try await self.status(over: path) == 404)
             }
-            setup.callers = [CallerPlan(name: "a", keys: [try .of("right")])]
+            setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
             try await withRig(setup) { (_: Rig) async throws in
                 #expect(try self.mode(of: path) == 0o666)
                 #expect(try await self.status(over: path) == 401)
@@ -288,7 +288,7 @@ import Testing
     }
 
     @Test func `it is written as it is configured`() {
-        #expect(ProxyPlan.Address.unix(path: "/run/m.sock").description == "unix:/run/m.sock")
-        #expect(ProxyPlan.Address.unix(path: "/run/m.sock").port == 0)
+        #expect(ProxyConfiguration.Address.unix(path: "/run/m.sock").description == "unix:/run/m.sock")
+        #expect(ProxyConfiguration.Address.unix(path: "/run/m.sock").port == 0)
     }
 }

@@ -22,8 +22,8 @@ extension Rig {
     /// - Returns: to be told to go on, also where the test fails.
     func stall(_ send: () async throws -> Void) async throws -> StalledLoop {
         let loop = StalledLoop()
-        self.passes.whileUsing.withLock { $0 = { loop.stand() } }
-        defer { self.passes.whileUsing.withLock { $0 = nil } }
+        self.credentials.whileUsing.withLock { $0 = { loop.stand() } }
+        defer { self.credentials.whileUsing.withLock { $0 = nil } }
         do {
             self.install(.sample(2))
             try await self.settle()

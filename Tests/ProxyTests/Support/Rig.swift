@@ -6,12 +6,12 @@ import Telemetry
 import TestKit
 import TokenModel
 
-/// A gateway in this process, an upstream behind it and a source of passes, all played by a test.
+/// A gateway in this process, an upstream behind it and a source of credentials, all played by a test.
 struct Rig: Sendable {
     let server: ProxyServer
     let port: Int
     let upstream: Upstream
-    let passes: ScriptedPasses
+    let credentials: ScriptedPasses
 
     static let account = AccountID("alice")
 
@@ -19,7 +19,7 @@ struct Rig: Sendable {
     struct Setup {
         var eventLoops = 1
         var waiters = 10_000
-        var passTimeout = Duration.seconds(15)
+        var credentialTimeout = Duration.seconds(15)
         var callerTimeouts = CallerTimeouts()
         /// Of the upstream's connections, in bytes.
         var sendBuffer: Int?
@@ -29,13 +29,13 @@ struct Rig: Sendable {
         var speaksTLS = false
         /// Who must vouch for the gateway there; `nil` asks it for no certificate.
         var clientAuthority: String?
-        /// The pass that is there from the start.
-        var pass: Pass? = .sample()
+        /// The credential that is there from the start.
+        var credential: UpstreamCredential? = .sample()
         var accessLog: LogWriter?
         /// The routes, for an upstream at a port.
-        var routes: (Int) -> [RoutePlan] = { [.sample(port: $0)] }
+        var routes: (Int) -> [RouteConfiguration] = { [.sample(port: $0)] }
         /// Who may use them; `nil` for anyone but web pages.
-        var callers: [CallerPlan]?
+        var callers: [CallerConfiguration]?
         /// What callers get at the port of this machine; `nil` is plain HTTP.
         var tls: CallerTLS?
         /// What the gateway says at debug.
@@ -43,20 +43,20 @@ struct Rig: Sendable {
         /// Where it listens besides a port of this machine.
         var unixSocket: String?
         /// Changes other limits of the plan.
-        var limits: (inout ProxyPlan) -> Void = { _ in }
+        var limits: (inout ProxyConfiguration) -> Void = { _ in }
         /// Makes other terms of TLS at the upstream.
         var changeTLS: (inout TLSConfiguration) -> Void = { _ in }
     }
 
     /// Makes `a` a host of the gateway's own, so that requests may name it. Nothing matches it.
-    private static let ownHost = RoutePlan.sample(port: 1) { plan in
+    private static let ownHost = RouteConfiguration.sample(port: 1) { plan in
         plan.name = "own-host"
         plan.host = "a"
         plan.path = "/no-request-has-this-path/"
     }
 
     /// The routes of `setup`, and the rig's own.
-    static func routes(_ setup: Setup, _ port: Int) -> [RoutePlan] { setup.routes(port) + [self.ownHost] }
+    static func routes(_ setup: Setup, _ port: Int) -> [RouteConfiguration] { setup.routes(port) + [self.ownHost] }
 
     func caller(receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
         try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, sendBuffer: sendBuffer)
@@ -79,21 +79,21 @@ struct Rig: Sendable {
         probe.close()
     }
 
-    /// Makes `pass` the account's, for the loops and for whoever asks.
-    func install(_ pass: Pass) {
-        self.passes.hold(pass, for: pass.account)
-        self.server.follow(.installed(pass))
+    /// Makes `credential` the account's, for the loops and for whoever asks.
+    func install(_ credential: UpstreamCredential) {
+        self.credentials.hold(credential, for: credential.account)
+        self.server.apply(.installed(credential))
     }
 
     /// As ``install(_:)``, and returns when a request has left with it. For rigs with one event loop.
-    func installAndSee(_ pass: Pass, through upstream: Peer, _ caller: Peer) async throws {
-        self.install(pass)
+    func installAndSee(_ credential: UpstreamCredential, through upstream: Peer, _ caller: Peer) async throws {
+        self.install(credential)
         try await eventually("a request with the new token") {
             try await caller.send("GET /acme/probe HTTP/1.1\r\nHost: a\r\n\r\n")
             let probe = try await upstream.head()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             _ = try await caller.head()
-            return probe["Authorization"] == pass.bearer
+            return probe["Authorization"] == credential.bearer
         }
     }
 }
@@ -115,21 +115,21 @@ func withRig<Result>(
         clientAuthority: setup.clientAuthority,
         changeTLS: setup.changeTLS
     )
-    let passes = ScriptedPasses()
-    var plan = ProxyPlan(
+    let credentials = ScriptedPasses()
+    var plan = ProxyConfiguration(
         listeners: [.init(host: "127.0.0.1", port: 0, tls: setup.tls)]
             + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
         routes: Rig.routes(setup, upstream.port),
         callers: setup.callers,
         callerTimeouts: setup.callerTimeouts,
         waiters: setup.waiters,
-        passTimeout: setup.passTimeout,
+        credentialTimeout: setup.credentialTimeout,
         eventLoops: setup.eventLoops
     )
     setup.limits(&plan)
     let server = await ProxyServer(
         plan,
-        passes: passes,
+        credentials: credentials,
         accessLog: setup.accessLog,
         logger: (setup.log ?? HeardLog()).logger
     )
@@ -137,13 +137,13 @@ func withRig<Result>(
     let outcome: Swift.Result<Result, any Error>
     do {
         let port = try await server.bind()[0].port
-        let rig = Rig(server: server, port: port, upstream: upstream, passes: passes)
-        if let pass = setup.pass { rig.install(pass) }
+        let rig = Rig(server: server, port: port, upstream: upstream, credentials: credentials)
+        if let credential = setup.credential { rig.install(credential) }
         outcome = .success(try await test(rig))
     } catch {
         outcome = .failure(error)
     }
-    passes.end()
+    credentials.end()
     _ = await server.shutDown(grace: .zero)
     await running.value
     try? await upstream.stop()

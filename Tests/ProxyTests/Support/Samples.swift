@@ -3,23 +3,23 @@ import NIOCore
 import Proxy
 import TokenModel
 
-extension Pass {
-    /// A pass of a token that names its generation.
+extension UpstreamCredential {
+    /// A credential of a token that names its generation.
     static func sample(
         _ generation: UInt64 = 1,
         account: AccountID = Rig.account,
         provider: ProviderID = ProviderID("acme"),
         formerProviders: [ProviderID] = [],
-        stamp: Epoch = .start,
+        observedEpoch: Epoch = .start,
         usableFor time: Duration = .seconds(3_600)
-    ) -> Pass {
-        Pass(
+    ) -> UpstreamCredential {
+        UpstreamCredential(
             account: account,
             provider: provider,
             formerProviders: formerProviders,
             grant: GrantID("grant-1"),
             generation: Generation(generation),
-            stamp: stamp,
+            observedEpoch: observedEpoch,
             accessToken: Secret("token-\(generation)"),
             usableUntil: BootInstant.now.advanced(by: time)
         )
@@ -29,10 +29,10 @@ extension Pass {
     var bearer: String { "Bearer token-\(self.generation)" }
 }
 
-extension RoutePlan {
+extension RouteConfiguration {
     /// `/acme/` to `/v2/` of a port of this machine.
-    static func sample(port: Int, _ change: (inout RoutePlan) -> Void = { _ in }) -> RoutePlan {
-        var plan = RoutePlan(
+    static func sample(port: Int, _ change: (inout RouteConfiguration) -> Void = { _ in }) -> RouteConfiguration {
+        var plan = RouteConfiguration(
             name: "acme",
             path: "/acme/",
             upstream: .init(host: "127.0.0.1", port: port, path: "/v2/"),
@@ -45,7 +45,7 @@ extension RoutePlan {
 
 extension Rig.Setup {
     /// One route, changed.
-    static func route(_ change: @escaping (inout RoutePlan) -> Void) -> Rig.Setup {
+    static func route(_ change: @escaping (inout RouteConfiguration) -> Void) -> Rig.Setup {
         Rig.Setup(routes: { [.sample(port: $0, change)] })
     }
 }

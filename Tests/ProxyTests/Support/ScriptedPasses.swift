@@ -2,25 +2,25 @@ import Proxy
 import Synchronization
 import TokenModel
 
-/// A source of passes that a test answers for.
-final class ScriptedPasses: PassSource {
+/// A source of credentials that a test answers for.
+final class ScriptedPasses: CredentialSource {
     /// A question of the gateway, waiting for its answer.
     final class Question: Sendable {
         let account: AccountID
-        let refused: TokenMark?
-        private let continuation: Mutex<CheckedContinuation<Result<Pass, PassError>, Never>?>
+        let refused: TokenVersion?
+        private let continuation: Mutex<CheckedContinuation<Result<UpstreamCredential, CredentialError>, Never>?>
 
         init(
             _ account: AccountID,
-            _ refused: TokenMark?,
-            _ continuation: CheckedContinuation<Result<Pass, PassError>, Never>
+            _ refused: TokenVersion?,
+            _ continuation: CheckedContinuation<Result<UpstreamCredential, CredentialError>, Never>
         ) {
             self.account = account
             self.refused = refused
             self.continuation = Mutex(continuation)
         }
 
-        func answer(_ result: Result<Pass, PassError>) {
+        func answer(_ result: Result<UpstreamCredential, CredentialError>) {
             let continuation = self.continuation.withLock { continuation in
                 defer { continuation = nil }
                 return continuation
@@ -30,7 +30,7 @@ final class ScriptedPasses: PassSource {
     }
 
     private struct State {
-        var current: [AccountID: Pass] = [:]
+        var current: [AccountID: UpstreamCredential] = [:]
         var questions: [Question] = []
         var isOver = false
     }
@@ -42,46 +42,47 @@ final class ScriptedPasses: PassSource {
     /// Questions that the test must answer.
     let questions = Mailbox<Question>()
     /// Tokens that requests have carried.
-    let used = Mailbox<TokenMark>()
+    let used = Mailbox<TokenVersion>()
     /// Runs on the event loop when a request has just taken a connection and carries a token for the first time: while
     /// it runs, that loop stands still.
     let whileUsing = Mutex<(@Sendable () -> Void)?>(nil)
     /// Tokens that an upstream took.
-    let accepted = Mailbox<TokenMark>()
+    let accepted = Mailbox<TokenVersion>()
     /// Tokens that an upstream refused although they had been brought for a 401.
-    let refusedAgain = Mailbox<TokenMark>()
+    let refusedAgain = Mailbox<TokenVersion>()
 
-    /// From now on it answers with `pass` whoever does not refuse just that.
-    func hold(_ pass: Pass?, for account: AccountID) {
-        self.state.withLock { $0.current[account] = pass }
+    /// From now on it answers with `credential` whoever does not refuse just that.
+    func hold(_ credential: UpstreamCredential?, for account: AccountID) {
+        self.state.withLock { $0.current[account] = credential }
     }
 
-    func pass(for account: AccountID, refused: TokenMark?) async throws(PassError) -> Pass {
+    func credential(for account: AccountID, refused: TokenVersion?) async throws(CredentialError) -> UpstreamCredential
+    {
         self.askings.add(1, ordering: .relaxed)
         let current = self.state.withLock { $0.current[account] }
-        if let current, TokenMark(current) != refused { return current }
+        if let current, TokenVersion(current) != refused { return current }
         let result = await withCheckedContinuation { continuation in
             let question = Question(account, refused, continuation)
             let isOver = self.state.withLock { state in
                 state.questions.append(question)
                 return state.isOver
             }
-            if isOver { question.answer(.failure(PassError(.overloaded, "the test is over"))) }
+            if isOver { question.answer(.failure(CredentialError(.overloaded, "the test is over"))) }
             self.questions.put(question)
         }
         return try result.get()
     }
 
-    func used(_ token: TokenMark, of account: AccountID) {
+    func used(_ token: TokenVersion, of account: AccountID) {
         self.whileUsing.withLock { $0 }?()
         self.used.put(token)
     }
 
-    func accepted(_ token: TokenMark, of account: AccountID) {
+    func accepted(_ token: TokenVersion, of account: AccountID) {
         self.accepted.put(token)
     }
 
-    func refusedAgain(_ token: TokenMark, of account: AccountID) {
+    func refusedAgain(_ token: TokenVersion, of account: AccountID) {
         self.refusedAgain.put(token)
     }
 
@@ -91,6 +92,6 @@ final class ScriptedPasses: PassSource {
             state.isOver = true
             return state.questions
         }
-        for question in questions { question.answer(.failure(PassError(.overloaded, "the test is over"))) }
+        for question in questions { question.answer(.failure(CredentialError(.overloaded, "the test is over"))) }
     }
 }

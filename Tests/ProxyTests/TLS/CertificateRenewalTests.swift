@@ -9,20 +9,20 @@ import Testing
     init() throws { self.files = try TLSFiles() }
 
     /// A plan as it is read from the configuration once more, where the files under other names have taken the place.
-    private func plan(_ rig: Rig, listener: String, host: String = "127.0.0.1") throws -> ProxyPlan {
+    private func plan(_ rig: Rig, listener: String, host: String = "127.0.0.1") throws -> ProxyConfiguration {
         let tls = try CallerTLS(self.files.pair(listener))
-        return ProxyPlan(listeners: [.init(host: host, port: 0, tls: tls)], routes: [], eventLoops: 1)
+        return ProxyConfiguration(listeners: [.init(host: host, port: 0, tls: tls)], routes: [], eventLoops: 1)
     }
 
     /// The routes as they are read once more, with what the files of their trust hold now.
-    private func plan(_ setup: Rig.Setup, trusting trust: UpstreamTLS.Files) throws -> ProxyPlan {
+    private func plan(_ setup: Rig.Setup, trusting trust: UpstreamTLS.Files) throws -> ProxyConfiguration {
         let tls = try UpstreamTLS(trust)
         let routes = setup.routes(1).map { plan in
             var plan = plan
             plan.upstream.tls = tls
             return plan
         }
-        return ProxyPlan(listeners: [], routes: routes, eventLoops: 1)
+        return ProxyConfiguration(listeners: [], routes: routes, eventLoops: 1)
     }
 
     /// A request for which the gateway trusts no upstream: the handshake is begun, heard, and given up.

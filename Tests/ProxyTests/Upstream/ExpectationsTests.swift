@@ -3,13 +3,13 @@ import Testing
 import TokenModel
 
 @Suite struct ExpectationsTests {
-    private static let first = TokenMark(.sample(1))
-    private static let second = TokenMark(.sample(2))
+    private static let first = TokenVersion(.sample(1))
+    private static let second = TokenVersion(.sample(2))
 
-    private func tick(_ duration: Duration) -> Tick {
-        var tick = Tick.start
-        while tick.duration(since: .start) < duration { tick.advance() }
-        return tick
+    private func tick(_ duration: Duration) -> CoarseTime {
+        var coarseNow = CoarseTime.start
+        while coarseNow.duration(since: .start) < duration { coarseNow.advance() }
+        return coarseNow
     }
 
     @Test func `an upstream of which nothing is known is asked`() {

@@ -304,8 +304,8 @@ import TokenModel
             for generation: UInt64 in 1...3 {
                 _ = try await upstream.head()
                 try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-                let question = try await rig.passes.questions.next("question")
-                #expect(question.refused == TokenMark(.sample(generation)))
+                let question = try await rig.credentials.questions.next("question")
+                #expect(question.refused == TokenVersion(.sample(generation)))
                 rig.install(.sample(generation + 1))
                 question.answer(.success(.sample(generation + 1)))
                 #expect(try await upstream.head()["Authorization"] == "Bearer token-\(generation + 1)")
@@ -313,7 +313,7 @@ import TokenModel
                 #expect(try await caller.answer().head["Martlet-Replayed"] == "1")
                 try await caller.send(Self.get)
             }
-            #expect(rig.passes.questions.total == 3)
+            #expect(rig.credentials.questions.total == 3)
         }
     }
 }

@@ -144,7 +144,7 @@ import TokenModel
             let first = try await rig.upstream.accept()
             _ = try await first.head()
             try await first.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             #expect(try await first.head()["Authorization"] == "Bearer token-2")
@@ -162,7 +162,7 @@ import TokenModel
             // Given a request that was sent again after a 401, and once more since its connection was stale
             let (caller, first) = try await rig.begun()
             try await first.send(dead)
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             rig.install(.sample(2))
             question.answer(.success(.sample(2)))
             _ = try await first.head()
@@ -175,7 +175,7 @@ import TokenModel
             let answer = try await caller.answer()
             #expect(answer.head.status == 401)
             #expect(answer.head["Martlet-Replayed"] == "1")
-            #expect(rig.passes.questions.total == 1)
+            #expect(rig.credentials.questions.total == 1)
             #expect(rig.upstream.connections == 2)
         }
     }
@@ -194,7 +194,7 @@ import TokenModel
             let (other, taken) = try await self.both(rig, caller, idle)
             let method = request.method
             // One that has been idle for a while is looked at whatever the method.
-            if request.rests { try await Task.sleep(for: Tick.period * 3) }
+            if request.rests { try await Task.sleep(for: CoarseTime.period * 3) }
             // When the loop stands still behind a request that takes one of them
             let loop = try await rig.stall { try await other.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
             defer { loop.goOn() }

@@ -11,7 +11,7 @@ import Testing
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
         let tls = try UpstreamTLS(UpstreamTLS.Files(certificateAuthorities: directory.path(of: "ca.pem")))
-        let plan = RoutePlan.sample(port: 443) { plan in
+        let plan = RouteConfiguration.sample(port: 443) { plan in
             plan.upstream.host = "localhost"
             plan.upstream.tls = tls
             plan.timeouts.connect = time

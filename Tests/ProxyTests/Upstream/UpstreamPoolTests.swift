@@ -45,9 +45,9 @@ import Testing
                 _ = try await caller.answer()
             }
             let routes = Rig.routes(setup, rig.upstream.port)
-            let plan = ProxyPlan(listeners: [], routes: routes, connections: 3, eventLoops: 1)
+            let plan = ProxyConfiguration(listeners: [], routes: routes, connections: 3, eventLoops: 1)
 
-            _ = await rig.server.follow(plan)
+            _ = await rig.server.reload(plan)
 
             // Those that have been idle for the longest
             for upstream in upstreams.prefix(2) { _ = try await upstream.rest() }
@@ -247,12 +247,12 @@ import Testing
         }
     }
 
-    @Test func `those whom one pass releases may wait longer for their turn than others`() async throws {
+    @Test func `those whom one credential releases may wait longer for their turn than others`() async throws {
         var setup = Rig.Setup.route { plan in
             plan.maxConnections = 1
             plan.timeouts.connect = .milliseconds(300)
         }
-        setup.pass = nil
+        setup.credential = nil
         try await withRig(setup) { rig in
             var callers: [Peer] = []
             for _ in 1...3 {
@@ -260,7 +260,7 @@ import Testing
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
                 callers.append(caller)
             }
-            let question = try await rig.passes.questions.next("question")
+            let question = try await rig.credentials.questions.next("question")
             try await rig.settle()
             rig.install(.sample())
             question.answer(.success(.sample()))

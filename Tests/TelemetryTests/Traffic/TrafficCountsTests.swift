@@ -36,7 +36,7 @@ import TokenModel
     @Test func `what was counted stays when routes come behind those there are`() {
         let meter = LoopMeter(routes: ["a"], log: nil)
         meter.ended(.sample(route: 1), at: .now)
-        meter.follow(routes: ["a", "b"], log: nil)
+        meter.reload(routes: ["a", "b"], log: nil)
         meter.ended(.sample(route: 2), at: .now)
         meter.injected(route: 2)
         var sum = TrafficCounts(routes: 0)

@@ -4,7 +4,7 @@ import TokenRefresh
 import TokenStorage
 
 @Suite struct ClaimWatchTests {
-    private let claim = AccountRecord.Claim(boot: BootID("b"), id: ClaimID("c"), standsFor: .seconds(12))
+    private let claim = AccountRecord.Claim(incarnation: IncarnationID("b"), id: ClaimID("c"), standsFor: .seconds(12))
     private let start = Moment.start.boot
 
     @Test func `a claim seen unchanged for its whole time has lapsed, and not a moment earlier`() {
@@ -36,8 +36,11 @@ import TokenStorage
     }
 
     @Test(arguments: [
-        (AccountRecord.Claim(boot: BootID("b"), id: ClaimID("other"), standsFor: .seconds(12)), Version(3)),
-        (AccountRecord.Claim(boot: BootID("b"), id: ClaimID("c"), standsFor: .seconds(12)), Version(4)),
+        (
+            AccountRecord.Claim(incarnation: IncarnationID("b"), id: ClaimID("other"), standsFor: .seconds(12)),
+            Version(3)
+        ),
+        (AccountRecord.Claim(incarnation: IncarnationID("b"), id: ClaimID("c"), standsFor: .seconds(12)), Version(4)),
     ])
     func `another claim, or the same one written anew, is watched from the beginning`(
         later: AccountRecord.Claim,

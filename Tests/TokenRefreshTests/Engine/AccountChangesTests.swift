@@ -45,9 +45,9 @@ import TokenStorage
             #expect(stored?.generation == Generation(1))
             #expect(stored?.tokens?.lifetime == lifetime)
             if lifetime > .zero {
-                let pass = try await replica.engine.pass(for: alice)
-                #expect(pass.usableUntil == usableUntil)
-                #expect(replica.events == [.installed(pass)])
+                let credential = try await replica.engine.credential(for: alice)
+                #expect(credential.usableUntil == usableUntil)
+                #expect(replica.events == [.installed(credential)])
                 #expect(self.provider.spent.isEmpty)
             } else {
                 #expect(replica.events.isEmpty)
@@ -116,7 +116,7 @@ import TokenStorage
     @Test func `forgetting revokes both tokens and leaves an empty record`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             let outcomes = try await replica.engine.forget(alice)
             let again = try await replica.engine.forget(alice)
             let answer = await replica.ask().value
@@ -217,7 +217,7 @@ import TokenStorage
                 guard provider.revoked.isEmpty else { return }
                 let next = AccountRecord.valid(grant: GrantID("later")).with {
                     $0.tokens = .sample(1)
-                    $0.stamp = house.kills.change { _ in }.last
+                    $0.observedEpoch = house.kills.change { _ in }.last
                 }
                 try? await house.put(next)
             }
@@ -271,7 +271,7 @@ import TokenStorage
     @Test func `an explicit refresh says what callers would be told, also beside a valid token`() async throws {
         // Given a valid token
         try await self.house.put(.valid())
-        let refreshed: [PassError.Code?] = try await self.house.withReplica(self.provider) { replica in
+        let refreshed: [CredentialError.Code?] = try await self.house.withReplica(self.provider) { replica in
             // When the provider is out of reach, the store takes no write, and nothing is wrong
             self.provider.answer(.notSent(.connectFailed))
             let unsent = await replica.engine.refreshNow(alice)
@@ -297,10 +297,10 @@ import TokenStorage
         (AccountRecord.valid().with { $0.tokens = nil }, .empty),
         (.valid(), .valid),
         (.expired(), .expired),
-        (.valid().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
+        (.valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
         (.valid().with { $0.binding.clientID = "other" }, .reauthorizationRequired),
         (.valid().with { $0.claim = FlightBench.others }, .refreshing),
-        (.valid().with { $0.trouble = .sample(retryIn: .seconds(5)) }, .backingOff),
+        (.valid().with { $0.failureRecord = .sample(retryIn: .seconds(5)) }, .backingOff),
     ])
     func `the state shown is the first that holds`(record: AccountRecord?, state: AccountStatus.State) async throws {
         if let record { try await self.house.put(record) }
@@ -327,7 +327,7 @@ import TokenStorage
     @Test func `what another process commits reaches the slots by a hint`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             try await self.house.put(.valid(generation: 2))
             try await eventually("the new pass") { replica.events.count == 2 }
             let answer = await replica.ask().value
@@ -339,7 +339,7 @@ import TokenStorage
         let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             try await house.put(.valid(grant: GrantID("new")).with { $0.tokens = nil })
             try await house.clock.advance(bySleepersWithin: .seconds(10), until: "the pass to be dropped") {
                 replica.events.last == .dropped(alice)
@@ -363,12 +363,12 @@ import TokenStorage
     @Test func `I21_wall clock jumps of ten years cause no refresh and lengthen nothing`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            let first = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
             for jump in [315_360_000, -630_720_000, 315_363_600, -3_600] {
                 self.house.clock.jumpWall(by: .seconds(jump))
                 _ = await replica.engine.status(of: alice)
-                let pass = try await replica.engine.pass(for: alice)
-                #expect(pass == first)
+                let credential = try await replica.engine.credential(for: alice)
+                #expect(credential == first)
             }
             #expect(self.provider.spent.isEmpty)
         }

@@ -17,7 +17,10 @@ import TokenStorage
 
         try await self.house.withReplica(endpoint) { replica in
             endpoint.whileRevoking {
-                replica.engine.follow([AccountPlan(account: alice, provider: acme, endpoint: other)], waiters: 10)
+                replica.engine.reload(
+                    [AccountConfiguration(account: alice, provider: acme, endpoint: other)],
+                    waiters: 10
+                )
             }
 
             let forgotten = try await replica.engine.forget(alice)
@@ -37,7 +40,7 @@ import TokenStorage
         let endpoint = self.endpoint
 
         try await self.house.withReplica(endpoint) { replica in
-            endpoint.whileRevoking { replica.engine.follow([], waiters: 10) }
+            endpoint.whileRevoking { replica.engine.reload([], waiters: 10) }
 
             let forgotten = try await replica.engine.forget(alice)
             #expect(forgotten.count == 2)
@@ -56,7 +59,7 @@ import TokenStorage
 
         try await house.withReplica(endpoint) { replica in
             endpoint.whileRevoking {
-                replica.engine.follow([], waiters: 10)
+                replica.engine.reload([], waiters: 10)
                 try? await house.put(other)
             }
 

@@ -14,7 +14,7 @@ import TokenStorage
         let counts = await replica.engine.accountCounts()
         #expect(Array(counts.keys) == [acme])
         #expect(counts[acme].map { Set($0.states.keys) } == Set(AccountStatus.State.allCases))
-        #expect(counts[acme].map { Set($0.troubles.keys) } == Set(AccountTrouble.Kind.allCases))
+        #expect(counts[acme].map { Set($0.issues.keys) } == Set(AccountIssue.Kind.allCases))
         return (counts[acme]?.states ?? [:]).filter { $0.value > 0 }
     }
 
@@ -52,7 +52,7 @@ import TokenStorage
             _ = await replica.engine.refreshNow(alice)
             #expect(await self.counts(replica) == [.valid: 2])
             let counts = try #require(await replica.engine.accountCounts()[acme])
-            #expect(counts.troubles == [.tokenRefused: 0, .clientRefused: 2, .refreshFailing: 0])
+            #expect(counts.issues == [.tokenRefused: 0, .clientRefused: 2, .refreshFailing: 0])
         }
     }
 

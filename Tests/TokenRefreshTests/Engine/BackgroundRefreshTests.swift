@@ -14,14 +14,14 @@ import TokenStorage
     /// between two of them needs no wait to be seen.
     private let onlyAppointments = RefreshLimits(rereadInterval: .seconds(1_000_000))
 
-    private func use(_ pass: Pass, _ replica: Replica) {
-        replica.engine.used(TokenMark(pass), of: alice)
+    private func use(_ credential: UpstreamCredential, _ replica: Replica) {
+        replica.engine.used(TokenVersion(credential), of: alice)
     }
 
     @Test func `a token in use is replaced before it ends, and nobody has waited`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
-            let first = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
             // The jitter of this house is 1: three quarters of 720 s.
@@ -31,7 +31,7 @@ import TokenStorage
 
             #expect(self.provider.spent == ["rt-0"])
             #expect(self.house.clock.now < first.usableUntil)
-            let second = try await replica.engine.pass(for: alice)
+            let second = try await replica.engine.credential(for: alice)
             #expect(second.generation == Generation(2))
             #expect(replica.events == [.installed(first), .installed(second)])
             #expect(replica.engine.waiterCount == 0)
@@ -44,7 +44,7 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
             let start = self.house.clock.now
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
 
             try await self.house.clock.advance(bySleepersWithin: .seconds(86_400), until: "the first refresh") {
                 self.provider.spent == ["rt-0"]
@@ -58,7 +58,7 @@ import TokenStorage
     @Test func `a use that comes when the token is ripe already refreshes it at once`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            let first = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
             self.house.clock.advance(by: .seconds(3_500))
             #expect(self.provider.spent.isEmpty)
 
@@ -68,14 +68,16 @@ import TokenStorage
         }
     }
 
-    @Test func `I22_a 10 s token in use for 60 s: a new pass stands before the old one ends, each time`() async throws {
+    @Test func `I22_a 10 s token in use for 60 s: a new credential stands before the old one ends, each time`()
+        async throws
+    {
         self.provider.issue(lifetime: .seconds(10))
         try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(10)) })
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
             // Whoever asks before that has a deadline, which sleeps too.
             try await eventually("the first look") { replica.events.count == 1 }
             let start = self.house.clock.now
-            var current = try await replica.engine.pass(for: alice)
+            var current = try await replica.engine.credential(for: alice)
             self.use(current, replica)
             var known = 1
             while start.duration(to: self.house.clock.now) < .seconds(60) {
@@ -102,7 +104,7 @@ import TokenStorage
         try await self.house.put(.valid())
         let timing = RefreshTiming(mode: .onExpiry)
         try await self.house.withReplica(self.provider, timing: timing, limits: self.onlyAppointments) { replica in
-            let first = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
             try await self.house.clock.advance(bySleepersWithin: .seconds(3_600), until: "the refresh") {
@@ -131,12 +133,12 @@ import TokenStorage
         try await self.house.put(.valid())
         self.provider.answer(.notSent(.connectFailed), .notSent(.connectFailed))
         try await self.house.withReplica(self.provider) { replica in
-            let first = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
             self.house.clock.advance(by: .seconds(3_060))
             try await eventually("the first failure") { self.provider.spent.count == 1 }
 
-            let during = try await replica.engine.pass(for: alice)
+            let during = try await replica.engine.credential(for: alice)
             #expect(during == first)
 
             try await self.house.clock.advance(bySleepersWithin: .seconds(31), until: "the refresh") {
@@ -153,11 +155,11 @@ import TokenStorage
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { first in
             try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { second in
                 for replica in [first, second] {
-                    self.use(try await replica.engine.pass(for: alice), replica)
+                    self.use(try await replica.engine.credential(for: alice), replica)
                 }
                 self.house.clock.advance(by: .seconds(3_060))
                 try await eventually("the refusal") {
-                    try await self.house.record()?.trouble?.retryIn == .seconds(200)
+                    try await self.house.record()?.failureRecord?.retryIn == .seconds(200)
                 }
                 let refused = self.house.clock.now
 
@@ -192,7 +194,7 @@ import TokenStorage
                 }
                 #expect(self.provider.minted == 1)
 
-                self.use(try await first.engine.pass(for: alice), first)
+                self.use(try await first.engine.credential(for: alice), first)
                 try await self.house.clock.advance(bySleepersWithin: .seconds(3_060), until: "the next") {
                     first.events.count == 2
                 }
@@ -225,7 +227,7 @@ import TokenStorage
         try await self.house.put(
             .expired().with {
                 $0.binding.clientID = "old-app"
-                $0.trouble = .sample(tries: 3, dead: true, reason: "refused.no_known_reason")
+                $0.failureRecord = .sample(tries: 3, dead: true, reason: "refused.no_known_reason")
             }
         )
         try await self.house.withReplica(self.provider) { replica in
@@ -253,14 +255,14 @@ import TokenStorage
         try await self.house.put(
             .expired().with {
                 $0.binding.provider = ProviderID("old")
-                $0.trouble = .sample(spent: .maybe, retryIn: .seconds(30), reason: "ambiguous.timed_out")
+                $0.failureRecord = .sample(spent: .maybe, retryIn: .seconds(30), reason: "ambiguous.timed_out")
             }
         )
         try await self.house.withReplica(self.provider) { replica in
             try await replica.engine.adopt(alice)
-            let trouble = try await self.house.record()?.trouble
-            #expect(trouble?.spent == .maybe)
-            #expect(trouble?.retryIn == .zero)
+            let failureRecord = try await self.house.record()?.failureRecord
+            #expect(failureRecord?.spent == .maybe)
+            #expect(failureRecord?.retryIn == .zero)
         }
     }
 
@@ -278,7 +280,7 @@ import TokenStorage
     @Test func `a claim that was left is broken when the used token ends, before anybody asks`() async throws {
         try await self.house.put(.valid().with { $0.claim = FlightBench.others })
         try await self.house.withReplica(self.provider) { replica in
-            let first = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
             self.house.clock.advance(by: .seconds(3_500))
             // Up to 400 sleeps, each of which takes a busy machine a while.
@@ -287,7 +289,9 @@ import TokenStorage
                 until: "the refresh",
                 limit: .seconds(180)
             ) {
-                if case .installed(let pass)? = replica.events.last { return pass.generation == Generation(2) }
+                if case .installed(let credential)? = replica.events.last {
+                    return credential.generation == Generation(2)
+                }
                 return false
             }
             #expect(self.provider.spent == ["rt-0"])
@@ -304,8 +308,8 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider, accounts: accounts) { replica in
             for account in accounts {
-                let pass = try await replica.engine.pass(for: account)
-                replica.engine.used(TokenMark(pass), of: account)
+                let credential = try await replica.engine.credential(for: account)
+                replica.engine.used(TokenVersion(credential), of: account)
             }
             self.house.clock.advance(by: .seconds(3_100))
             try await eventually("the first ones") { self.provider.heldCount == Agenda.mostErrands }
@@ -336,13 +340,13 @@ import TokenStorage
         self.provider.hold()
         healthy.answerAll(with: .success(.sample()))
         let plans =
-            hung.map { AccountPlan(account: $0, provider: acme, endpoint: self.provider) }
-            + well.map { AccountPlan(account: $0, provider: other, endpoint: healthy) }
+            hung.map { AccountConfiguration(account: $0, provider: acme, endpoint: self.provider) }
+            + well.map { AccountConfiguration(account: $0, provider: other, endpoint: healthy) }
         try await self.house.withReplica(plans, of: [self.provider, healthy]) { replica in
             // when all are due together,
             for account in hung + well {
-                let pass = try await replica.engine.pass(for: account)
-                replica.engine.used(TokenMark(pass), of: account)
+                let credential = try await replica.engine.credential(for: account)
+                replica.engine.used(TokenVersion(credential), of: account)
             }
             self.house.clock.advance(by: .seconds(3_100))
 
@@ -359,7 +363,7 @@ import TokenStorage
     @Test func `no refresh begins when the process is stopping`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            self.use(try await replica.engine.pass(for: alice), replica)
+            self.use(try await replica.engine.credential(for: alice), replica)
             replica.engine.stop()
             self.house.clock.advance(by: .seconds(3_100))
             await replica.running.value

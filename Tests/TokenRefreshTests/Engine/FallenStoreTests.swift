@@ -80,8 +80,8 @@ import TokenStorage
         let backup = self.house.store.history
         let bobs = ScriptedTokenEndpoint()
         let plans = [
-            AccountPlan(account: alice, provider: acme, endpoint: self.provider),
-            AccountPlan(account: self.bob, provider: acme, endpoint: bobs),
+            AccountConfiguration(account: alice, provider: acme, endpoint: self.provider),
+            AccountConfiguration(account: self.bob, provider: acme, endpoint: bobs),
         ]
         bobs.issue(lifetime: .seconds(10))
         try await self.house.withReplica(plans, of: [self.provider, bobs]) { replica in
@@ -128,7 +128,7 @@ import TokenStorage
     @Test func `of an equal generation the store's record counts`() async throws {
         try await self.house.put(.valid())
         let backup = self.house.store.history
-        try await self.house.put(.valid().with { $0.trouble = .sample(reason: "not_sent.connect_failed") })
+        try await self.house.put(.valid().with { $0.failureRecord = .sample(reason: "not_sent.connect_failed") })
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             try await replica.hasLanded()
@@ -276,30 +276,30 @@ import TokenStorage
         let known = AccountVault.Entry(record: .valid(generation: 5), version: Version(9))
         let older = AccountVault.Entry(record: .valid(generation: 4), version: Version(8))
         let another = AccountVault.Entry(record: .valid(grant: GrantID("other")), version: Version(9))
-        var desk = AccountDesk<String>(account: alice, binding: .acme)
-        let before = desk.revision
-        _ = desk.observe(known, now: now)
-        let after = desk.revision
-        _ = desk.observe(known, now: now)
+        var accountState = AccountState<String>(account: alice, binding: .acme)
+        let before = accountState.revision
+        _ = accountState.observe(known, now: now)
+        let after = accountState.revision
+        _ = accountState.observe(known, now: now)
 
-        #expect(desk.compare(older, readAt: before) == .overtaken)
-        #expect(desk.compare(older, readAt: after) == .older(known))
-        #expect(desk.compare(another, readAt: after) == .older(known))
-        #expect(desk.compare(nil, readAt: after) == .older(known))
-        #expect(desk.compare(known, readAt: after) == .current)
+        #expect(accountState.compare(older, readAt: before) == .overtaken)
+        #expect(accountState.compare(older, readAt: after) == .older(known))
+        #expect(accountState.compare(another, readAt: after) == .older(known))
+        #expect(accountState.compare(nil, readAt: after) == .older(known))
+        #expect(accountState.compare(known, readAt: after) == .current)
     }
 
     @Test func `a read from before a fall does not bring back what the store has lost`() {
         let now = Moment.start
         let lost = AccountVault.Entry(record: .valid(generation: 5), version: Version(9))
         let found = AccountVault.Entry(record: .valid(grant: GrantID("other")), version: Version(8))
-        var desk = AccountDesk<String>(account: alice, binding: .acme)
-        _ = desk.observe(lost, now: now)
-        let before = desk.revision
-        _ = desk.fallBack(to: found, from: lost, now: now)
+        var accountState = AccountState<String>(account: alice, binding: .acme)
+        _ = accountState.observe(lost, now: now)
+        let before = accountState.revision
+        _ = accountState.fallBack(to: found, from: lost, now: now)
 
-        #expect(desk.compare(lost, readAt: before) == .overtaken)
-        #expect(desk.compare(found, readAt: desk.revision) == .current)
-        #expect(desk.compare(lost, readAt: desk.revision) == .current)
+        #expect(accountState.compare(lost, readAt: before) == .overtaken)
+        #expect(accountState.compare(found, readAt: accountState.revision) == .current)
+        #expect(accountState.compare(lost, readAt: accountState.revision) == .current)
     }
 }

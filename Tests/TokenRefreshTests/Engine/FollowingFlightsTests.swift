@@ -12,8 +12,8 @@ import TokenStorage
     private let before = ScriptedTokenEndpoint()
     private let after = ScriptedTokenEndpoint()
 
-    private func plan(at endpoint: ScriptedTokenEndpoint, grant: AccountGrant = .refreshToken) -> AccountPlan {
-        AccountPlan(
+    private func plan(at endpoint: ScriptedTokenEndpoint, grant: AccountGrant = .refreshToken) -> AccountConfiguration {
+        AccountConfiguration(
             account: alice,
             provider: acme,
             grant: grant,
@@ -22,8 +22,8 @@ import TokenStorage
         )
     }
 
-    private func follow(_ replica: Replica, _ plans: AccountPlan...) {
-        replica.engine.follow(plans, waiters: 100)
+    private func apply(_ replica: Replica, _ plans: AccountConfiguration...) {
+        replica.engine.reload(plans, waiters: 100)
     }
 
     private func withReplica(grant: AccountGrant = .refreshToken, _ body: (Replica) async throws -> Void) async throws {
@@ -56,7 +56,7 @@ import TokenStorage
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
 
-            self.follow(replica, self.plan(at: self.after))
+            self.apply(replica, self.plan(at: self.after))
 
             #expect(try await self.untilAnswered(waiting) == .error(.refreshFailed))
             #expect(self.before.spent.isEmpty)
@@ -73,7 +73,7 @@ import TokenStorage
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
 
-            self.follow(replica)
+            self.apply(replica)
 
             #expect(try await self.untilAnswered(waiting) == .error(.accountEmpty))
             #expect(self.before.spent.isEmpty)
@@ -91,14 +91,14 @@ import TokenStorage
             of: [connecting, self.after]
         ) { replica in
             let plan = self.plan(at: self.after, grant: grant)
-            reload.withLock { $0 = { replica.engine.follow([plan], waiters: 100) } }
+            reload.withLock { $0 = { replica.engine.reload([plan], waiters: 100) } }
 
             #expect(await replica.ask().value == .error(.refreshFailed))
 
             #expect(connecting.spent.isEmpty && connecting.minted == 0)
             let record = try await self.house.record()
             #expect(record?.claim == nil)
-            #expect(record?.trouble == nil)
+            #expect(record?.failureRecord == nil)
             self.house.clock.advance(by: .seconds(1))
             #expect(await replica.ask().value.generation == (grant == .refreshToken ? Generation(2) : Generation(1)))
         }
@@ -112,14 +112,14 @@ import TokenStorage
             let waiting = replica.ask()
             try await eventually("the first use") { self.before.heldCount == 1 }
 
-            self.follow(replica, self.plan(at: self.after))
+            self.apply(replica, self.plan(at: self.after))
             self.before.release()
 
             #expect(await waiting.value == .error(.refreshFailed))
             #expect(self.before.spent == ["rt-0"])
             let record = try await self.house.record()
             #expect(record?.claim == nil)
-            #expect(record?.trouble?.spent == .maybe)
+            #expect(record?.failureRecord?.spent == .maybe)
         }
     }
 
@@ -130,7 +130,7 @@ import TokenStorage
             async let status = replica.engine.refreshNow(alice)
             try await eventually("the operator to wait") { replica.engine.waiterCount == 2 }
 
-            self.follow(replica)
+            self.apply(replica)
             try await self.house.put(.valid(generation: 2))
 
             #expect(try await self.untilAnswered(waiting).generation == Generation(2))
@@ -150,7 +150,7 @@ import TokenStorage
             try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
 
             // When the account is taken out before the answer comes
-            self.follow(replica)
+            self.apply(replica)
             self.before.release()
 
             // Then the operator is told of that answer
@@ -169,7 +169,7 @@ import TokenStorage
             let waiting = replica.ask()
             try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
 
-            self.follow(replica, self.plan(at: self.after))
+            self.apply(replica, self.plan(at: self.after))
             self.before.release()
 
             #expect(await waiting.value == .error(.providerConfig))
@@ -188,7 +188,7 @@ import TokenStorage
             let probe = replica.ask()
             try await eventually("the probe") { self.before.heldCount == 1 }
 
-            self.follow(replica, self.plan(at: self.after))
+            self.apply(replica, self.plan(at: self.after))
             self.before.release()
 
             #expect(await probe.value == .error(.providerConfig))

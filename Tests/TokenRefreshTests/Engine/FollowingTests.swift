@@ -17,9 +17,9 @@ import TokenStorage
         of provider: ProviderID = acme,
         grant: AccountGrant = .refreshToken,
         scopes: [String] = []
-    ) -> AccountPlan {
+    ) -> AccountConfiguration {
         let endpoint = endpoint ?? self.provider
-        return AccountPlan(
+        return AccountConfiguration(
             account: account,
             provider: provider,
             grant: grant,
@@ -29,43 +29,47 @@ import TokenStorage
         )
     }
 
-    private func follow(_ replica: Replica, _ plans: AccountPlan..., waiters: Int = 100) {
-        replica.engine.follow(plans, waiters: waiters)
+    private func apply(_ replica: Replica, _ plans: AccountConfiguration..., waiters: Int = 100) {
+        replica.engine.reload(plans, waiters: waiters)
     }
 
     @Test func `an account that is added is served, and looked at before anybody asks`() async throws {
         try await self.house.put(.valid(), for: self.bob)
         try await self.house.withReplica(self.provider) { replica in
-            await #expect(throws: PassError.any(.accountEmpty)) { try await replica.engine.pass(for: self.bob) }
+            await #expect(throws: CredentialError.any(.accountEmpty)) {
+                try await replica.engine.credential(for: self.bob)
+            }
 
-            self.follow(replica, self.plan(), self.plan(self.bob))
+            self.apply(replica, self.plan(), self.plan(self.bob))
 
             try await eventually("its pass") { replica.events.count == 1 }
-            #expect(try await replica.engine.pass(for: self.bob).generation == Generation(1))
+            #expect(try await replica.engine.credential(for: self.bob).generation == Generation(1))
             #expect(await replica.engine.statuses().map(\.isConfigured) == [true, true])
         }
     }
 
-    @Test func `an account that is taken out gives no pass, and what is stored of it stays`() async throws {
+    @Test func `an account that is taken out gives no credential, and what is stored of it stays`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            let pass = try await replica.engine.pass(for: alice)
+            let credential = try await replica.engine.credential(for: alice)
 
-            self.follow(replica, self.plan(self.bob))
+            self.apply(replica, self.plan(self.bob))
 
-            await #expect(throws: PassError.any(.accountEmpty)) { try await replica.engine.pass(for: alice) }
+            await #expect(throws: CredentialError.any(.accountEmpty)) {
+                try await replica.engine.credential(for: alice)
+            }
             // What looks at the account of its own accord as the replica starts may still be at it.
-            try await eventually("the account's end") { replica.events == [.installed(pass), .retired(alice)] }
+            try await eventually("the account's end") { replica.events == [.installed(credential), .retired(alice)] }
             #expect(try await self.house.record()?.tokens == .sample(0))
             #expect(await replica.engine.status(of: alice)?.isConfigured == false)
             #expect(await replica.engine.refreshNow(alice) == nil)
             // Nor is it kept alive any more
             self.house.clock.advance(by: .seconds(200_000))
-            self.follow(replica, self.plan(self.bob))
+            self.apply(replica, self.plan(self.bob))
             #expect(self.provider.spent.isEmpty)
 
-            self.follow(replica, self.plan())
-            #expect(try await replica.engine.pass(for: alice).generation > Generation(0))
+            self.apply(replica, self.plan())
+            #expect(try await replica.engine.credential(for: alice).generation > Generation(0))
         }
     }
 
@@ -76,17 +80,17 @@ import TokenStorage
             let waiting = replica.ask()
             try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
 
-            self.follow(replica)
+            self.apply(replica)
             #expect(await replica.ask().value == .error(.accountEmpty))
             self.provider.release()
 
-            guard case .pass(let pass) = await waiting.value else {
+            guard case .credential(let credential) = await waiting.value else {
                 Issue.record("nobody served it")
                 return
             }
-            #expect(pass.generation == Generation(2))
+            #expect(credential.generation == Generation(2))
             #expect(try await self.house.record()?.tokens?.refreshToken == Secret("rt-1"))
-            try await eventually("the account's end") { replica.events == [.installed(pass), .retired(alice)] }
+            try await eventually("the account's end") { replica.events == [.installed(credential), .retired(alice)] }
             #expect(replica.engine.waiterCount == 0)
         }
     }
@@ -97,8 +101,8 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let first = replica.ask()
             try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
-            self.follow(replica)
-            self.follow(replica, self.plan())
+            self.apply(replica)
+            self.apply(replica, self.plan())
             let second = replica.ask()
             try await eventually("both to wait") { replica.engine.waiterCount == 2 }
             self.provider.release()
@@ -119,7 +123,7 @@ import TokenStorage
             let waiting = replica.ask()
             try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
             // When the account moves to another provider of the same tokens too
-            self.follow(replica, self.plan(at: other))
+            self.apply(replica, self.plan(at: other))
             self.provider.release()
             #expect(await waiting.value.generation == Generation(2))
 
@@ -133,14 +137,14 @@ import TokenStorage
         try await self.house.put(.valid())
         let other = ScriptedTokenEndpoint(clientID: "another-app")
         try await self.house.withReplica([self.plan()], of: [self.provider, other]) { replica in
-            let pass = try await replica.engine.pass(for: alice)
-            self.follow(replica, self.plan(at: other))
-            #expect(replica.events == [.installed(pass), .dropped(alice)])
+            let credential = try await replica.engine.credential(for: alice)
+            self.apply(replica, self.plan(at: other))
+            #expect(replica.events == [.installed(credential), .dropped(alice)])
             #expect(await replica.ask().value == .error(.reauthorizationRequired))
             #expect(other.spent.isEmpty)
 
-            self.follow(replica, self.plan())
-            #expect(replica.events.last == .installed(pass))
+            self.apply(replica, self.plan())
+            #expect(replica.events.last == .installed(credential))
         }
     }
 
@@ -152,8 +156,8 @@ import TokenStorage
             let waiting = replica.ask()
             try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
             for _ in 1...20 {
-                self.follow(replica, self.plan(of: other))
-                self.follow(replica, self.plan())
+                self.apply(replica, self.plan(of: other))
+                self.apply(replica, self.plan())
             }
             self.provider.release()
             #expect(await waiting.value.generation == Generation(2))
@@ -169,7 +173,7 @@ import TokenStorage
             #expect(await replica.ask().value == .error(.providerConfig))
             #expect(self.provider.spent.count == 1)
 
-            self.follow(replica, self.plan())
+            self.apply(replica, self.plan())
 
             #expect(await replica.ask().value.generation == Generation(2))
         }
@@ -183,13 +187,13 @@ import TokenStorage
         let repaired = ScriptedTokenEndpoint()
         try await self.house.withReplica([self.plan()], of: [self.provider, repaired]) { replica in
             let refused = await replica.engine.refreshNow(alice)
-            #expect(refused?.trouble?.kind == .clientRefused)
+            #expect(refused?.issue?.kind == .clientRefused)
 
-            self.follow(replica, self.plan(at: repaired))
+            self.apply(replica, self.plan(at: repaired))
 
             try await eventually("the client to be taken again") {
                 let status = await replica.engine.status(of: alice)
-                return status?.generation == Generation(2) && status?.state == .valid && status?.trouble == nil
+                return status?.generation == Generation(2) && status?.state == .valid && status?.issue == nil
             }
             #expect(repaired.spent == ["rt-0"])
             #expect(self.provider.spent == ["rt-0"])
@@ -209,7 +213,7 @@ import TokenStorage
             let spent = self.provider.spent
 
             // When a reload puts that right for one of them
-            self.follow(replica, self.plan(), self.plan(self.bob, at: repaired))
+            self.apply(replica, self.plan(), self.plan(self.bob, at: repaired))
 
             // Then the provider is asked for that one
             try await eventually("the client to be taken again") { repaired.spent == ["rt-0"] }
@@ -228,9 +232,9 @@ import TokenStorage
         self.provider.answer(.accountConfig(.code("invalid_scope")))
         try await self.house.withReplica([self.plan(scopes: ["raed"])], of: [self.provider]) { replica in
             let refused = await replica.engine.refreshNow(alice)
-            #expect(refused?.trouble?.kind == .clientRefused)
+            #expect(refused?.issue?.kind == .clientRefused)
 
-            self.follow(replica, self.plan(scopes: ["read"]))
+            self.apply(replica, self.plan(scopes: ["read"]))
 
             try await eventually("the scopes to be taken") {
                 await replica.engine.status(of: alice)?.generation == Generation(2)
@@ -246,7 +250,7 @@ import TokenStorage
         try await self.house.withReplica([self.plan()], of: [self.provider, repaired]) { replica in
             _ = await replica.engine.refreshNow(alice)
             self.house.store.fail(.full)
-            self.follow(replica, self.plan(at: repaired))
+            self.apply(replica, self.plan(at: repaired))
             try await eventually("the store to refuse the claim") { self.house.store.failedWrites > 0 }
             try await eventually("the try to end") {
                 await replica.engine.status(of: alice)?.state != .refreshing
@@ -266,7 +270,7 @@ import TokenStorage
                 Issue.record("it was minted")
                 return
             }
-            self.follow(replica, self.plan(grant: .clientCredentials))
+            self.apply(replica, self.plan(grant: .clientCredentials))
             #expect(await replica.ask().value.generation == Generation(1))
         }
     }
@@ -276,7 +280,7 @@ import TokenStorage
         self.provider.answer(.throttled(retryAfter: .seconds(60)))
         try await self.house.withReplica(self.provider) { replica in
             #expect(await replica.ask().value == .error(.refreshFailed))
-            self.follow(replica, self.plan())
+            self.apply(replica, self.plan())
             #expect(await replica.ask().value == .error(.refreshFailed))
             #expect(self.provider.spent == ["rt-0"])
         }
@@ -291,7 +295,7 @@ import TokenStorage
             try await eventually("one to wait for the provider") {
                 replica.engine.waiterCount == 1 && self.provider.heldCount == 1
             }
-            self.follow(replica, self.plan(), waiters: 1)
+            self.apply(replica, self.plan(), waiters: 1)
             #expect(await replica.ask().value == .error(.overloaded))
             self.provider.release()
             #expect(await waiting.value.generation == Generation(2))

@@ -19,8 +19,8 @@ import TokenStorage
         try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(60)) })
         self.provider.answer(Self.page, Self.page, Self.page, Self.page, Self.page)
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
-            let first = try await replica.engine.pass(for: alice)
-            replica.engine.used(TokenMark(first), of: alice)
+            let first = try await replica.engine.credential(for: alice)
+            replica.engine.used(TokenVersion(first), of: alice)
             let start = self.house.clock.now
 
             try await self.house.clock.advance(bySleepersWithin: .seconds(300), until: "the new tokens") {
@@ -30,7 +30,7 @@ import TokenStorage
             #expect(start.duration(to: self.house.clock.now) <= .seconds(180))
             #expect(self.provider.spent == Array(repeating: "rt-0", count: 6))
             #expect(await replica.engine.status(of: alice)?.state == .valid)
-            #expect(try await self.house.record()?.trouble == nil)
+            #expect(try await self.house.record()?.failureRecord == nil)
             #expect(!self.house.told.lines.contains("reauthorization_required alice"))
         }
     }
@@ -39,8 +39,8 @@ import TokenStorage
         try await self.house.put(.valid())
         self.provider.answerAll(with: Self.page)
         try await self.house.withReplica(self.provider) { replica in
-            let pass = try await replica.engine.pass(for: alice)
-            let answer = await replica.ask(refused: pass.generation).value
+            let credential = try await replica.engine.credential(for: alice)
+            let answer = await replica.ask(refused: credential.generation).value
 
             #expect(answer == .error(.providerConfig))
             try await eventually("them to be told") { self.house.told.lines == ["provider_config alice"] }
@@ -55,7 +55,9 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             var tries = 0
             for _ in 0..<20 {
-                let error = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+                let error = await #expect(throws: CredentialError.self) {
+                    try await replica.engine.credential(for: alice)
+                }
                 #expect(error?.code == .providerConfig)
                 let wait = try #require(error?.retryAfter)
                 #expect(wait <= .seconds(120))
@@ -66,9 +68,9 @@ import TokenStorage
             #expect(self.house.told.lines == ["provider_config alice"])
             #expect(self.house.told.all.first?.reason == "not_provider.html")
             let status = await replica.engine.status(of: alice)
-            #expect(status?.trouble?.kind == .refreshFailing)
-            #expect(status?.trouble?.reason == "not_provider.html")
-            #expect(try await self.house.record()?.trouble?.dead == false)
+            #expect(status?.issue?.kind == .refreshFailing)
+            #expect(status?.issue?.reason == "not_provider.html")
+            #expect(try await self.house.record()?.failureRecord?.dead == false)
         }
     }
 
@@ -90,7 +92,7 @@ import TokenStorage
             #expect(replica.engine.providers.mapValues(\.word) == [acme: .notProvider])
             #expect(self.house.told.lines == ["provider_config account-0"])
             let waiting = await replica.engine.status(of: accounts[100])
-            #expect(waiting?.trouble?.reason == "not_provider")
+            #expect(waiting?.issue?.reason == "not_provider")
             #expect(waiting?.lastError == "not_provider")
 
             // The provider is back: each that asks is served, but for those that met the proxy last.
@@ -161,7 +163,12 @@ import TokenStorage
     @Test func `what an earlier version took for the end after three such answers is asked again`() async throws {
         try await self.house.put(
             .expired().with {
-                $0.trouble = .sample(tries: 3, retryIn: .seconds(150), dead: true, reason: "refused.no_known_reason")
+                $0.failureRecord = .sample(
+                    tries: 3,
+                    retryIn: .seconds(150),
+                    dead: true,
+                    reason: "refused.no_known_reason"
+                )
             }
         )
         try await self.house.withReplica(self.provider) { replica in
@@ -180,7 +187,7 @@ import TokenStorage
             _ = await replica.ask().value
             self.house.clock.advance(by: .seconds(2))
             let other = ScriptedTokenEndpoint()
-            replica.engine.follow([AccountPlan(account: alice, provider: acme, endpoint: other)], waiters: 100)
+            replica.engine.reload([AccountConfiguration(account: alice, provider: acme, endpoint: other)], waiters: 100)
             let served = await replica.ask().value
             #expect(served.generation == Generation(2))
             #expect(other.spent == ["rt-0"])
@@ -191,12 +198,12 @@ import TokenStorage
         try await self.house.put(.expired())
         self.provider.answerAll(with: .config(.code("invalid_client")))
         try await self.house.withReplica(self.provider) { replica in
-            let first = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+            let first = await #expect(throws: CredentialError.self) { try await replica.engine.credential(for: alice) }
             #expect(first?.code == .providerConfig)
             #expect(first?.retryAfter == .seconds(30))
 
             self.house.clock.advance(by: .seconds(30))
-            let probe = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+            let probe = await #expect(throws: CredentialError.self) { try await replica.engine.credential(for: alice) }
             #expect(probe?.retryAfter == .seconds(60))
         }
     }

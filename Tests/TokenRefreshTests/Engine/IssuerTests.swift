@@ -33,7 +33,7 @@ import TokenStorage
         endpoint.move(to: configured)
         try await house.withReplica(endpoint) { replica in
             // When somebody needs a token
-            let error = await #expect(throws: PassError.self) { try await replica.engine.pass(for: alice) }
+            let error = await #expect(throws: CredentialError.self) { try await replica.engine.credential(for: alice) }
 
             // Then nothing is sent, nothing is lost, and the remedy is named
             #expect(error?.code == .reauthorizationRequired)
@@ -47,7 +47,7 @@ import TokenStorage
 
             // And an operator's word is all that it takes
             try await replica.engine.adopt(alice)
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             #expect(endpoint.spent.count == 1)
             #expect(endpoint.sentFor.last == configured)
             #expect(try await house.record()?.binding.issuer == configured)
@@ -62,12 +62,12 @@ import TokenStorage
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: .issuer(Self.realm, tokenEndpoint: "https://evil.example:443/token"))
         try await house.withReplica(endpoint) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             #expect(await replica.engine.status(of: alice)?.lastError == "bound_elsewhere")
             let refreshed = await replica.engine.refreshNow(alice)
             #expect(refreshed?.refreshError == .reauthorizationRequired)
             try await eventually("somebody to doubt it") { endpoint.doubts > 0 }
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             #expect(endpoint.spent.isEmpty)
         }
     }
@@ -84,7 +84,7 @@ import TokenStorage
             #expect(try await house.record()?.binding.issuer == .issuer(Self.realm, tokenEndpoint: nil))
 
             // When it is used
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
 
             // Then it is sent there and nowhere else from then on
             #expect(endpoint.sentFor == [Self.known])
@@ -99,13 +99,13 @@ import TokenStorage
         endpoint.move(to: Self.known)
         endpoint.hold()
         try await house.withReplica(endpoint) { replica in
-            async let pass = replica.engine.pass(for: alice)
+            async let credential = replica.engine.credential(for: alice)
             try await eventually("the token to be sent") { endpoint.heldCount == 1 }
             let record = try await house.record()
             #expect(record?.claim != nil)
             #expect(record?.binding.issuer == Self.known)
             endpoint.release()
-            _ = try await pass
+            _ = try await credential
         }
     }
 

@@ -12,10 +12,10 @@ import TokenStorage
     private let endpoint = ScriptedTokenEndpoint()
 
     private func kill(_ replica: Replica) {
-        replica.engine.follow(self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
+        replica.engine.apply(self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
     }
 
-    @Test func `given a kill, an account gives no pass and its pass is withdrawn`() async throws {
+    @Test func `given a kill, an account gives no credential and its credential is withdrawn`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             #expect(await replica.ask().value.generation != nil)
@@ -34,7 +34,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: bob)
         try await self.house.withReplica(self.endpoint, accounts: [alice, bob]) { replica in
-            replica.engine.follow(self.house.kills.change { $0.raise(.all, at: $0.last.next, holds: true) })
+            replica.engine.apply(self.house.kills.change { $0.raise(.all, at: $0.last.next, holds: true) })
 
             // When a refresh of one of them is tried
             let refreshed = await replica.engine.refreshNow(alice)
@@ -86,7 +86,7 @@ import TokenStorage
             await #expect(throws: AccountChangeError.self) {
                 try await replica.engine.importTokens(Secret("rt-0"), for: alice)
             }
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             #expect(await replica.ask().value == .error(.accountEmpty))
             let status = await replica.engine.status(of: alice)
             #expect(status?.state == .empty)
@@ -114,7 +114,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             _ = try await replica.engine.forget(alice)
-            replica.engine.follow(self.house.kills.change { _ in })
+            replica.engine.apply(self.house.kills.change { _ in })
 
             let status = await replica.engine.status(of: alice)
             #expect(status?.lastError == "tokens_removed")
@@ -137,7 +137,7 @@ import TokenStorage
                 }
             }
             // As when the sweep of dead tokens comes first.
-            replica.engine.follow(
+            replica.engine.apply(
                 self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: false) }
             )
 
@@ -167,7 +167,7 @@ import TokenStorage
             let before = try await self.house.record()?.grant
             self.kill(replica)
             #expect(await replica.ask().value == .error(.killed))
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             #expect(await replica.ask().value.generation == Generation(1))
             #expect(try await self.house.record()?.grant != before)
             #expect(self.endpoint.minted == 2)
@@ -179,7 +179,7 @@ import TokenStorage
         let kills = self.house.kills
         let engines = EngineBox()
         let endpoint = ScriptedTokenEndpoint(whileConnecting: {
-            engines.engine?.follow(kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
+            engines.engine?.apply(kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
         })
         try await self.house.withReplica(endpoint) { replica in
             engines.engine = replica.engine
@@ -199,7 +199,7 @@ import TokenStorage
             try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
             self.kill(replica)
             #expect(await asked.value == .error(.killed))
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             try await replica.engine.importTokens(Secret("rt-9"), for: alice)
             let imported = try await self.house.record()?.grant
             // As when the process ends: nothing new is learned, and what was known holds.
@@ -216,7 +216,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             self.kill(replica)
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             try await replica.engine.importTokens(Secret("rt-new"), for: alice)
             #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
         }
@@ -230,7 +230,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             self.kill(replica)
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             func bringBack() async throws {
                 try await replica.engine.importTokens(
                     Secret(refreshToken),
@@ -282,7 +282,7 @@ import TokenStorage
             #expect(error?.code == .killed)
             #expect(error?.message.contains("martlet revive --provider before") == true)
             #expect(self.house.kills.storedDeadCount == 1)
-            replica.engine.follow(try await self.house.kills.read())
+            replica.engine.apply(try await self.house.kills.read())
             #expect(await replica.ask().value == .error(.killed))
         }
         #expect(self.endpoint.spent.isEmpty)
@@ -302,7 +302,7 @@ import TokenStorage
             #expect(await replica.ask().value == .error(.killed))
 
             // Then they are dead also when that is revived
-            replica.engine.follow(self.house.kills.change { $0.lift(.provider(self.before), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.provider(self.before), at: $0.last.next) })
             #expect(await replica.ask().value == .error(.accountEmpty))
         }
         #expect(self.endpoint.spent.isEmpty)
@@ -317,12 +317,13 @@ import TokenStorage
             try await replica.engine.adopt(alice)
             #expect(await replica.ask().value.generation == Generation(1))
             _ = await replica.engine.refreshNow(alice)
-            let passes = replica.events.compactMap { event in if case .installed(let pass) = event { pass } else { nil }
+            let credentials = replica.events.compactMap { event in
+                if case .installed(let credential) = event { credential } else { nil }
             }
-            #expect(passes.map(\.generation) == [Generation(1), Generation(2)])
-            #expect(passes.allSatisfy { $0.provider == acme && $0.formerProviders == [self.before] })
+            #expect(credentials.map(\.generation) == [Generation(1), Generation(2)])
+            #expect(credentials.allSatisfy { $0.provider == acme && $0.formerProviders == [self.before] })
 
-            replica.engine.follow(self.house.kills.change { self.killProviderBefore(&$0) })
+            replica.engine.apply(self.house.kills.change { self.killProviderBefore(&$0) })
 
             #expect(replica.events.last == .dropped(alice))
             #expect(await replica.ask().value == .error(.killed))
@@ -337,7 +338,7 @@ import TokenStorage
         try await self.house.withReplica(self.endpoint) { replica in
             try await replica.engine.adopt(alice)
             try await replica.engine.importTokens(Secret("rt-4"), for: alice)
-            replica.engine.follow(self.house.kills.change { self.killProviderBefore(&$0) })
+            replica.engine.apply(self.house.kills.change { self.killProviderBefore(&$0) })
             #expect(await replica.ask().value.generation == Generation(1))
             #expect(try await self.house.record()?.formerProviders == [])
         }
@@ -353,14 +354,14 @@ import TokenStorage
             try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
             self.kill(replica)
             #expect(await asked.value == .error(.killed))
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             self.endpoint.release()
 
             try await eventually("the dead tokens to be noticed") { self.house.kills.storedDeadCount == 1 }
             let record = try #require(try await self.house.record())
             let epochs = try await self.house.kills.read()
             #expect(record.tokens?.refreshToken == Secret("rt-1"))
-            #expect(record.stamp == Epoch(7))
+            #expect(record.observedEpoch == Epoch(7))
             #expect(epochs.verdict(on: record, of: alice, at: acme) == .dead)
             #expect(await replica.ask().value == .error(.accountEmpty))
         }

@@ -14,8 +14,8 @@ import TokenStorage
     private let house = House()
     private let accounts = (0..<7).map { AccountID("account-\($0)") }
 
-    private func plans(_ provider: ScriptedTokenEndpoint) -> [AccountPlan] {
-        self.accounts.map { AccountPlan(account: $0, provider: acme, endpoint: provider) }
+    private func plans(_ provider: ScriptedTokenEndpoint) -> [AccountConfiguration] {
+        self.accounts.map { AccountConfiguration(account: $0, provider: acme, endpoint: provider) }
     }
 
     /// Brings the provider to where the next request is a probe. The last two accounts have asked for nothing by then.
@@ -48,7 +48,7 @@ import TokenStorage
             let probe = replica.ask(self.accounts[5])
             try await eventually("the probe to be sent") { provider.heldCount == 1 }
             let killed = self.accounts[5]
-            replica.engine.follow(
+            replica.engine.apply(
                 self.house.kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) }
             )
             let told = await probe.value
@@ -73,7 +73,7 @@ import TokenStorage
             let sent = provider.spent.count
             let (kills, killed) = (self.house.kills, self.accounts[5])
             snare.set {
-                replica.engine.follow(kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) })
+                replica.engine.apply(kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) })
             }
             let told = await replica.ask(killed).value
 
@@ -83,7 +83,7 @@ import TokenStorage
             provider.answer(.success(.sample(9)))
             let next = await replica.ask(self.accounts[6]).value
             #expect(next.generation == Generation(2))
-            // The pass is there as soon as its tokens are.
+            // The credential is there as soon as its tokens are.
             try await eventually("the answer to be heeded") { replica.engine.providers == [acme: .answering] }
         }
     }

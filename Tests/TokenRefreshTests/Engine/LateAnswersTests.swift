@@ -111,7 +111,7 @@ import TokenStorage
             let record = try await self.house.record()
             #expect(self.provider.spent == ["rt-0"])
             #expect(record?.claim == nil)
-            #expect(record?.trouble?.spent == .maybe)
+            #expect(record?.failureRecord?.spent == .maybe)
         }
     }
 }

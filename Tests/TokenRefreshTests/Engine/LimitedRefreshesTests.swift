@@ -18,7 +18,7 @@ import TokenStorage
             #expect(held?.state == .valid)
             #expect(held?.lastError == "refresh_limit")
             // It is over in seconds, and the next one is as good as any.
-            #expect(held?.trouble == nil)
+            #expect(held?.issue == nil)
             #expect(self.provider.spent == spent)
         }
     }

@@ -83,9 +83,9 @@ import TokenStorage
         #expect(endpoint.revoked.isEmpty)
     }
 
-    @Test func `the claim of a boot that has ended is not waited out`() async throws {
+    @Test func `the claim of an incarnation that has ended is not waited out`() async throws {
         var house = House()
-        house.witness = ListedWitness(dead: [FlightBench.others.boot])
+        house.witness = ListedWitness(dead: [FlightBench.others.incarnation])
         let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
         try await house.put(.expired().with { $0.claim = FlightBench.others })
 
@@ -96,9 +96,9 @@ import TokenStorage
         #expect(inHouse.clock.now == Moment.start.boot)
     }
 
-    @Test func `the claim of a boot of which nothing is known is waited out`() async throws {
+    @Test func `the claim of an incarnation of which nothing is known is waited out`() async throws {
         var house = House()
-        house.witness = ListedWitness(dead: [BootID("some other")])
+        house.witness = ListedWitness(dead: [IncarnationID("some other")])
         let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
         try await house.put(.expired().with { $0.claim = FlightBench.others })
 

@@ -12,9 +12,9 @@ import TokenStorage
     private let provider = ScriptedTokenEndpoint()
     private let accounts = (0..<7).map { AccountID("account-\($0)") }
 
-    private func plans(_ rate: RefreshRate = RefreshRate(), accounts: Int = 7) -> [AccountPlan] {
+    private func plans(_ rate: RefreshRate = RefreshRate(), accounts: Int = 7) -> [AccountConfiguration] {
         self.accounts.prefix(accounts).map {
-            AccountPlan(account: $0, provider: acme, endpoint: self.provider, rate: rate)
+            AccountConfiguration(account: $0, provider: acme, endpoint: self.provider, rate: rate)
         }
     }
 

@@ -99,7 +99,8 @@ import TokenStorage
         }
     }
 
-    @Test func `a pass that was given before is good to its end, and a row put right serves again`() async throws {
+    @Test func `a credential that was given before is good to its end, and a row put right serves again`() async throws
+    {
         let house = House()
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in

@@ -14,21 +14,21 @@ import TokenStorage
     @Test func `a valid token is given without asking the provider`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            let pass = try await replica.engine.pass(for: alice)
+            let credential = try await replica.engine.credential(for: alice)
 
-            #expect(pass.generation == Generation(1))
-            #expect(pass.accessToken == Secret("at-0"))
-            #expect(pass.stamp == Epoch(7))
+            #expect(credential.generation == Generation(1))
+            #expect(credential.accessToken == Secret("at-0"))
+            #expect(credential.observedEpoch == Epoch(7))
             #expect(self.provider.spent.isEmpty)
-            #expect(replica.events == [.installed(pass)])
+            #expect(replica.events == [.installed(credential)])
         }
     }
 
     @Test func `an expired token is refreshed, once, and then given at once`() async throws {
         try await self.house.put(.expired())
         try await self.house.withReplica(self.provider) { replica in
-            let first = try await replica.engine.pass(for: alice)
-            let second = try await replica.engine.pass(for: alice)
+            let first = try await replica.engine.credential(for: alice)
+            let second = try await replica.engine.credential(for: alice)
 
             #expect(first == second)
             #expect(first.generation == Generation(2))
@@ -39,10 +39,10 @@ import TokenStorage
         }
     }
 
-    @Test func `an account that is not configured has no pass`() async throws {
+    @Test func `an account that is not configured has no credential`() async throws {
         try await self.house.withReplica(self.provider) { replica in
-            await #expect(throws: PassError.any(.accountEmpty)) {
-                try await replica.engine.pass(for: AccountID("nobody"))
+            await #expect(throws: CredentialError.any(.accountEmpty)) {
+                try await replica.engine.credential(for: AccountID("nobody"))
             }
         }
     }
@@ -122,7 +122,7 @@ import TokenStorage
                 }
                 let died = await second.ask().value
                 #expect(died == .error(.reauthorizationRequired))
-                #expect(try await self.house.record()?.trouble?.dead == true)
+                #expect(try await self.house.record()?.failureRecord?.dead == true)
 
                 slow.release()
 
@@ -132,7 +132,7 @@ import TokenStorage
                     try await self.house.record()?.generation == Generation(2)
                 }
                 let record = try await self.house.record()
-                #expect(record?.trouble == nil)
+                #expect(record?.failureRecord == nil)
                 #expect(record?.tokens?.refreshToken == Secret("rt-1"))
                 try await eventually("the other replica to see it") {
                     await second.ask().value.generation == Generation(2)
@@ -142,7 +142,7 @@ import TokenStorage
     }
 
     @Test func `a claim is broken no earlier than after its whole time`() async throws {
-        let stuck = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(12))
+        let stuck = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
         try await self.house.put(.expired().with { $0.claim = stuck })
         try await self.house.withReplica(self.provider) { replica in
             let start = self.house.clock.now
@@ -187,7 +187,7 @@ import TokenStorage
     @Test func `a claim that the store has not taken hides no other process's write of that version`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             self.house.store.fail(.full)
             let refused = await replica.engine.refreshNow(alice)
             #expect(refused?.refreshError != nil)
@@ -196,7 +196,7 @@ import TokenStorage
             try await self.house.put(.valid(grant: GrantID("imported")))
 
             try await eventually("the other tokens to be seen") {
-                try await replica.engine.pass(for: alice).grant == GrantID("imported")
+                try await replica.engine.credential(for: alice).grant == GrantID("imported")
             }
             #expect(self.provider.spent.isEmpty)
         }
@@ -224,7 +224,7 @@ import TokenStorage
     @Test func `I23_a valid token flows while the store is away, and not a moment after its end`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             try await replica.hasLanded()
             self.house.store.fail(.away)
             self.house.clock.advance(by: .seconds(3_600) - .nanoseconds(1))

@@ -13,7 +13,7 @@ import TokenStorage
     @Test func `I11_a hundred 401s for one generation cause one refresh`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             let answers = (0..<100).map { _ in replica.ask(refused: Generation(1)) }
             for answer in answers {
                 let generation = await answer.value.generation
@@ -27,10 +27,10 @@ import TokenStorage
     ///
     /// - Parameter isReplayed: its body could be sent again.
     private func requestInVain(_ replica: Replica, isReplayed: Bool = true) async throws {
-        let current = try await replica.engine.pass(for: alice)
-        let next = try await replica.engine.pass(for: alice, refused: current.generation)
+        let current = try await replica.engine.credential(for: alice)
+        let next = try await replica.engine.credential(for: alice, refused: current.generation)
         if isReplayed, next.generation != current.generation {
-            replica.engine.refusedAgain(TokenMark(next), for: alice)
+            replica.engine.refusedAgain(TokenVersion(next), for: alice)
         }
     }
 
@@ -87,7 +87,7 @@ import TokenStorage
         try await self.house.put(.valid())
         self.provider.answer(.throttled(retryAfter: .seconds(60)))
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             let refused = await replica.ask(refused: Generation(1)).value
             let again = await replica.ask(refused: Generation(1)).value
             let other = await replica.ask().value
@@ -101,7 +101,7 @@ import TokenStorage
     @Test func `a 401 to an older generation only gets the current one`() async throws {
         try await self.house.put(.valid(generation: 3))
         try await self.house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             let answer = await replica.ask(refused: Generation(2)).value
             #expect(answer.generation == Generation(3))
             #expect(self.provider.spent.isEmpty)
@@ -113,7 +113,7 @@ import TokenStorage
         let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             try await house.put(.valid(generation: 2))
             let answer = await replica.ask(refused: Generation(1)).value
             #expect(answer.generation == Generation(2))

@@ -19,7 +19,7 @@ import TokenStorage
         let clock = house.clock
         let kills = KillSwitch(
             house.records,
-            boot: .random(),
+            incarnation: .random(),
             name: "a",
             lease: .seconds(10),
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
@@ -84,5 +84,5 @@ import TokenStorage
 private struct NoFence: KillFence {
     func fence(_ epochs: KillEpochs) async -> Int { 0 }
     func replaced(_ account: AccountID) async {}
-    func inject(until instant: BootInstant) {}
+    func setLeaseDeadline(_ instant: BootInstant) {}
 }

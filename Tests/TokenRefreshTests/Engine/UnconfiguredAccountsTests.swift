@@ -15,11 +15,11 @@ import TokenStorage
         try await self.house.put(.valid().with { $0.tokens = nil }, for: self.old)
         try await self.house.withReplica(self.endpoint) { replica in
             let before = await replica.engine.status(of: self.old)
-            replica.engine.follow(
+            replica.engine.apply(
                 self.house.kills.change { $0.raise(.account(self.old), at: $0.last.next, holds: true) }
             )
             let killed = await replica.engine.status(of: self.old)
-            replica.engine.follow(self.house.kills.change { $0.lift(.account(self.old), at: $0.last.next) })
+            replica.engine.apply(self.house.kills.change { $0.lift(.account(self.old), at: $0.last.next) })
             let revived = await replica.engine.status(of: self.old)
 
             #expect(before?.state == .empty)

@@ -76,7 +76,7 @@ import TokenStorage
             let opened = await replica.ask(alice).value
             #expect(opened.generation == Generation(2))
             let bobs = try await self.house.record(of: self.bob)
-            #expect(bobs?.trouble?.dead == false)
+            #expect(bobs?.failureRecord?.dead == false)
         }
     }
 
@@ -92,7 +92,7 @@ import TokenStorage
             let told = await asked.value
             self.house.store.recover()
             #expect(told == .error(.refreshFailed))
-            #expect(try await self.house.record()?.trouble == nil)
+            #expect(try await self.house.record()?.failureRecord == nil)
 
             self.house.clock.advance(by: .seconds(299))
             let early = await replica.ask().value
@@ -232,7 +232,9 @@ import TokenStorage
             var shown: [String] = []
             for _ in 0..<3 {
                 do {
-                    shown.append(String(reflecting: try await replica.engine.pass(for: alice, refused: Generation(1))))
+                    shown.append(
+                        String(reflecting: try await replica.engine.credential(for: alice, refused: Generation(1)))
+                    )
                 } catch {
                     shown.append(String(reflecting: error))
                 }

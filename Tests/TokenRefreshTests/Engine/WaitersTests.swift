@@ -92,10 +92,10 @@ import TokenStorage
         try await self.house.put(.expired())
         try await self.house.withReplica(self.provider) { replica in
             let engine = replica.engine
-            let cancelled = Task { () -> PassError.Code? in
+            let cancelled = Task { () -> CredentialError.Code? in
                 while !Task.isCancelled { await Task.yield() }
-                do throws(PassError) {
-                    _ = try await engine.pass(for: alice)
+                do throws(CredentialError) {
+                    _ = try await engine.credential(for: alice)
                     return nil
                 } catch {
                     return error.code

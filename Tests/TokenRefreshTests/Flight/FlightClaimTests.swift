@@ -24,7 +24,7 @@ import TokenStorage
         var bench = FlightBench(.expired().with { $0.claim = FlightBench.others })
         bench.interfere = { bench, step, number in
             guard step == "pause", number > 4 else { return }
-            bench.put(.expired().with { $0.trouble = .sample(retryIn: .seconds(9)) })
+            bench.put(.expired().with { $0.failureRecord = .sample(retryIn: .seconds(9)) })
         }
 
         let outcome = bench.fly()
@@ -44,7 +44,7 @@ import TokenStorage
         let outcome = bench.fly()
 
         #expect(claimed?.claim?.id == FlightBench.claim)
-        #expect(claimed?.trouble?.spent == .maybe)
+        #expect(claimed?.failureRecord?.spent == .maybe)
         #expect(bench.spent == ["rt-0"])
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         // It is looked at each 250 ms for as long as callers wait, and each second afterwards.
@@ -69,7 +69,7 @@ import TokenStorage
 
     @Test func `a claim on a token that is still valid is never broken`() {
         var bench = FlightBench(.valid().with { $0.claim = FlightBench.others })
-        bench.demand = .forced
+        bench.refresh = .forced
 
         let outcome = bench.fly()
 
@@ -82,7 +82,7 @@ import TokenStorage
         var bench = FlightBench(
             .expired().with {
                 $0.claim = FlightBench.others
-                $0.trouble = .sample(spent: .maybe, reason: "ambiguous.timed_out")
+                $0.failureRecord = .sample(spent: .maybe, reason: "ambiguous.timed_out")
             }
         )
 
@@ -92,13 +92,17 @@ import TokenStorage
         #expect(bench.spent.isEmpty)
         #expect(bench.stored?.record.claim == nil)
         #expect(
-            bench.stored?.record.trouble
+            bench.stored?.record.failureRecord
                 == .sample(tries: 2, spent: .maybe, retryIn: .seconds(1), reason: "ambiguous.claim_broken")
         )
     }
 
     @Test func `a claim that an earlier flight of this process left behind is broken at once`() {
-        let left = AccountRecord.Claim(boot: FlightBench.boot, id: ClaimID("earlier"), standsFor: .seconds(12))
+        let left = AccountRecord.Claim(
+            incarnation: FlightBench.incarnation,
+            id: ClaimID("earlier"),
+            standsFor: .seconds(12)
+        )
         var bench = FlightBench(.expired().with { $0.claim = left }, [.success(.sample())])
 
         let outcome = bench.fly()
@@ -153,8 +157,8 @@ import TokenStorage
 
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.spent.isEmpty)
-        #expect(bench.stored?.record.trouble?.spent == .no)
-        #expect(bench.stored?.record.trouble?.reason == "not_sent.sending_too_late")
+        #expect(bench.stored?.record.failureRecord?.spent == .no)
+        #expect(bench.stored?.record.failureRecord?.reason == "not_sent.sending_too_late")
     }
 
     @Test func `a second try whose claim was broken meanwhile is not made`() {
@@ -172,8 +176,8 @@ import TokenStorage
 
     // MARK: - The store
 
-    @Test(arguments: [(StoreError.away, PassError.Code.storeLost), (.spoiled, .accountUnreadable)])
-    func `a record that can't be read ends the flight`(failure: StoreError, code: PassError.Code) {
+    @Test(arguments: [(StoreError.away, CredentialError.Code.storeLost), (.spoiled, .accountUnreadable)])
+    func `a record that can't be read ends the flight`(failure: StoreError, code: CredentialError.Code) {
         var bench = FlightBench(.expired())
         bench.failure = failure
 
@@ -210,7 +214,7 @@ import TokenStorage
             if number == 2 {
                 bench.failure = .away
                 let claim = AccountRecord.Claim(
-                    boot: FlightBench.boot,
+                    incarnation: FlightBench.incarnation,
                     id: FlightBench.claim,
                     standsFor: .seconds(12)
                 )

@@ -7,7 +7,7 @@ import TokenStorage
 /// A success in hand: nothing that happens to the record meanwhile loses it without a reason.
 @Suite struct FlightCommitTests {
     private static let claim = AccountRecord.Claim(
-        boot: FlightBench.boot,
+        incarnation: FlightBench.incarnation,
         id: FlightBench.claim,
         standsFor: .seconds(12)
     )
@@ -33,7 +33,7 @@ import TokenStorage
         ),
         Interference(
             name: "declared dead",
-            record: .expired().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") },
+            record: .expired().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") },
             isCommittedOver: true
         ),
         Interference(
@@ -67,7 +67,7 @@ import TokenStorage
             #expect(outcome.dropped == nil)
             #expect(bench.stored?.record.generation == Generation(2))
             #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
-            #expect(bench.stored?.record.claim == nil && bench.stored?.record.trouble == nil)
+            #expect(bench.stored?.record.claim == nil && bench.stored?.record.failureRecord == nil)
         } else {
             #expect(outcome.result == .settled)
             #expect(outcome.dropped == .sample())
@@ -126,7 +126,7 @@ import TokenStorage
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.stored?.record.generation == Generation(1))
         #expect(bench.stored?.record.claim == nil)
-        #expect(bench.stored?.record.trouble?.spent == .maybe)
+        #expect(bench.stored?.record.failureRecord?.spent == .maybe)
     }
 
     @Test func `a stop that can't wait gives the tokens up, and says so`() {
@@ -182,7 +182,7 @@ import TokenStorage
     private static func sweep(_ record: inout AccountRecord) {
         record.rememberKilled()
         record.tokens = nil
-        record.trouble = nil
+        record.failureRecord = nil
     }
 
     @Test func `a success over a record that a kill has emptied leaves what was killed known`() {
@@ -235,11 +235,11 @@ import TokenStorage
                 [.ambiguous(.timedOut), .ambiguous(.serverError)],
                 .sample(spent: .maybe, reason: "ambiguous.server_error")
             ),
-        ] as [([TokenVerdict], AccountRecord.Trouble?)]
+        ] as [([TokenVerdict], AccountRecord.FailureRecord?)]
     )
     func `a setback does not undo an adoption that came before it was written`(
         verdicts: [TokenVerdict],
-        trouble: AccountRecord.Trouble?
+        failureRecord: AccountRecord.FailureRecord?
     ) {
         var bench = FlightBench(.expired(), verdicts)
         bench.interfere = { bench, step, _ in
@@ -254,7 +254,7 @@ import TokenStorage
             bench.stored?.record
                 == AccountRecord.expired().with {
                     $0.binding = Self.adopted
-                    $0.trouble = trouble
+                    $0.failureRecord = failureRecord
                 }
         )
     }
@@ -272,7 +272,7 @@ import TokenStorage
         #expect(!outcome.declaredDead)
         #expect(bench.spent == ["rt-0"])
         #expect(bench.stored?.record.binding == Self.adopted)
-        #expect(bench.stored?.record.trouble == nil)
+        #expect(bench.stored?.record.failureRecord == nil)
         // The claim lapses; whoever breaks it takes the refresh token for perhaps spent.
         #expect(bench.stored?.record.claim?.id == FlightBench.claim)
     }
@@ -310,7 +310,7 @@ import TokenStorage
 
         #expect(outcome.result == .failed(.any(.storeLost)))
         #expect(!outcome.declaredDead)
-        #expect(bench.stored?.record.trouble == nil)
+        #expect(bench.stored?.record.failureRecord == nil)
     }
 
     @Test func `I12_a replica that has broken the claim finds out itself whether the grant is dead`() {
@@ -330,7 +330,7 @@ import TokenStorage
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
         bench.interfere = { bench, step, number in
             guard step == "read", number == 4 else { return }
-            bench.put(.expired().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") })
+            bench.put(.expired().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") })
         }
 
         let outcome = bench.fly()
@@ -346,7 +346,7 @@ import TokenStorage
         let outcome = bench.fly()
 
         #expect(outcome.result == .failed(.any(.refreshFailed)))
-        #expect(bench.stored?.record.trouble?.tries == 1)
+        #expect(bench.stored?.record.failureRecord?.tries == 1)
         #expect(bench.steps.filter { $0 == "write back" }.count == 1)
     }
 
@@ -359,7 +359,7 @@ import TokenStorage
 
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(outcome.unwritten?.retryAfter == .seconds(300))
-        #expect(outcome.sight?.entry == bench.stored)
+        #expect(outcome.snapshot?.entry == bench.stored)
         #expect(bench.stored?.record.claim?.id == FlightBench.claim)
     }
 
@@ -384,6 +384,6 @@ import TokenStorage
 
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.stored?.record.claim == FlightBench.others)
-        #expect(bench.stored?.record.trouble == nil)
+        #expect(bench.stored?.record.failureRecord == nil)
     }
 }

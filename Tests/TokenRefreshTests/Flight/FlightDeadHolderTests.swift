@@ -4,13 +4,13 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// The claim of a boot that has ended for certain.
+/// The claim of an incarnation that has ended for certain.
 @Suite struct FlightDeadHolderTests {
     private static let claimed = AccountRecord.expired().with { $0.claim = FlightBench.others }
 
     private static func bench(_ record: AccountRecord, _ verdicts: [TokenVerdict]) -> FlightBench {
         var bench = FlightBench(record, verdicts)
-        bench.deadBoots = [FlightBench.others.boot]
+        bench.deadBoots = [FlightBench.others.incarnation]
         return bench
     }
 
@@ -24,7 +24,7 @@ import TokenStorage
         #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit"])
         #expect(bench.spent == ["rt-0"])
         #expect(claimed?.claim?.id == FlightBench.claim)
-        #expect(claimed?.trouble?.spent == .maybe)
+        #expect(claimed?.failureRecord?.spent == .maybe)
     }
 
     @Test func `what it asked counts as ambiguous: an answer that never came is not asked for a third time`() {
@@ -33,18 +33,18 @@ import TokenStorage
         #expect(bench.fly().result == .failed(.any(.refreshFailed)))
 
         #expect(bench.spent == ["rt-0"])
-        #expect(bench.stored?.record.trouble?.spent == .maybe)
+        #expect(bench.stored?.record.failureRecord?.spent == .maybe)
         #expect(bench.stored?.record.claim == nil)
     }
 
     @Test func `where it held the one more use itself, the next comes after a backoff`() {
-        var bench = Self.bench(Self.claimed.with { $0.trouble = .sample(spent: .maybe) }, [.success(.sample())])
+        var bench = Self.bench(Self.claimed.with { $0.failureRecord = .sample(spent: .maybe) }, [.success(.sample())])
 
         #expect(bench.fly().result == .failed(.any(.refreshFailed)))
 
         #expect(bench.spent.isEmpty)
         #expect(bench.stored?.record.claim == nil)
-        #expect((bench.stored?.record.trouble?.retryIn ?? .zero) > .zero)
+        #expect((bench.stored?.record.failureRecord?.retryIn ?? .zero) > .zero)
     }
 
     @Test(arguments: [false, true])
@@ -53,7 +53,7 @@ import TokenStorage
     ) {
         let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
         var bench = Self.bench(record, [.success(.sample())])
-        bench.demand = isForced ? .forced : Demand(ripe: record.mark)
+        bench.refresh = isForced ? .forced : RefreshRequest(ripe: record.tokenVersion)
 
         #expect(bench.fly().result == .committed)
 
@@ -63,15 +63,15 @@ import TokenStorage
     @Test func `it is broken for a good access token that an upstream refused`() {
         let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
         var bench = Self.bench(record, [.success(.sample())])
-        bench.demand = Demand(refused: record.mark)
+        bench.refresh = RefreshRequest(refused: record.tokenVersion)
 
         #expect(bench.fly().result == .committed)
     }
 
-    @Test func `a boot that dies while its claim is waited for is waited for no longer`() {
+    @Test func `an incarnation that dies while its claim is waited for is waited for no longer`() {
         var bench = FlightBench(Self.claimed, [.success(.sample())])
         bench.interfere = { bench, step, number in
-            if step == "pause", number > 4 { bench.deadBoots = [FlightBench.others.boot] }
+            if step == "pause", number > 4 { bench.deadBoots = [FlightBench.others.incarnation] }
         }
 
         #expect(bench.fly().result == .committed)
@@ -81,7 +81,11 @@ import TokenStorage
 
     @Test func `of a claim that another has put there since nothing is known`() {
         var bench = Self.bench(Self.claimed, [.success(.sample())])
-        let another = AccountRecord.Claim(boot: BootID("third"), id: ClaimID("new"), standsFor: .seconds(12))
+        let another = AccountRecord.Claim(
+            incarnation: IncarnationID("third"),
+            id: ClaimID("new"),
+            standsFor: .seconds(12)
+        )
         bench.interfere = { bench, step, number in
             if step == "claim", number == 2 { bench.change { $0.claim = another } }
             if step == "pause" { bench.put(.valid(generation: 2)) }
@@ -98,7 +102,7 @@ import TokenStorage
         let outcome = bench.fly()
 
         #expect(outcome.declaredDead)
-        #expect(bench.stored?.record.trouble?.reason == "invalid_grant.claim_broken")
+        #expect(bench.stored?.record.failureRecord?.reason == "invalid_grant.claim_broken")
         guard case .failed(let error) = outcome.result else { return #expect(Bool(false), "it did not fail") }
         #expect(error.code == .reauthorizationRequired)
         #expect(error.message.contains("a process ended"))
@@ -107,21 +111,21 @@ import TokenStorage
     @Test func `it is known until the doubt is over, through outages, and no longer`() {
         var bench = Self.bench(Self.claimed, [.notSent(.connectFailed), .dead(.code("invalid_grant"))])
         _ = bench.fly()
-        #expect(bench.stored?.record.trouble?.reason == "not_sent.connect_failed.claim_broken")
-        bench.demand = .forced
+        #expect(bench.stored?.record.failureRecord?.reason == "not_sent.connect_failed.claim_broken")
+        bench.refresh = .forced
         _ = bench.fly()
-        #expect(bench.stored?.record.trouble?.reason == "invalid_grant.claim_broken")
+        #expect(bench.stored?.record.failureRecord?.reason == "invalid_grant.claim_broken")
 
         var alive = Self.bench(Self.claimed, [.success(.sample()), .dead(.code("invalid_grant"))])
         #expect(alive.fly().result == .committed)
-        alive.demand = .forced
+        alive.refresh = .forced
         _ = alive.fly()
-        #expect(alive.stored?.record.trouble?.reason == "invalid_grant")
+        #expect(alive.stored?.record.failureRecord?.reason == "invalid_grant")
     }
 
     @Test func `a grant that dies by itself does not blame a process`() {
         var bench = FlightBench(.expired(), [.ambiguous(.timedOut), .dead(.code("invalid_grant"))])
         _ = bench.fly()
-        #expect(bench.stored?.record.trouble?.reason == "invalid_grant")
+        #expect(bench.stored?.record.failureRecord?.reason == "invalid_grant")
     }
 }

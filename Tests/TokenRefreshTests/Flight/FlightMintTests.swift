@@ -29,18 +29,18 @@ import TokenStorage
         #expect(outcome.result == .committed)
         #expect(bench.steps == ["read", "admit", "claim", "mint", "commit"])
         let record = bench.stored?.record
-        #expect(record?.mark == TokenMark(grant: Self.grant, generation: Generation(1)))
+        #expect(record?.tokenVersion == TokenVersion(grant: Self.grant, generation: Generation(1)))
         #expect(record?.tokens?.accessToken == Secret("at-1"))
         #expect(record?.tokens?.refreshToken == nil)
         #expect(record?.binding == .acme)
-        #expect(record?.claim == nil && record?.trouble == nil)
+        #expect(record?.claim == nil && record?.failureRecord == nil)
     }
 
     @Test func `a later mint goes on in the grant that is there`() {
         var bench = self.bench(Self.minted(), .success(.sample(2)))
         _ = bench.fly()
-        #expect(bench.stored?.record.mark == TokenMark(grant: GrantID("g"), generation: Generation(2)))
-        #expect(bench.stored?.record.stamp == Epoch(7))
+        #expect(bench.stored?.record.tokenVersion == TokenVersion(grant: GrantID("g"), generation: Generation(2)))
+        #expect(bench.stored?.record.observedEpoch == Epoch(7))
     }
 
     @Test func `what was killed, and not taken out yet, is known again when it is minted over`() throws {
@@ -64,22 +64,22 @@ import TokenStorage
     func `no refusal is final, and the pauses grow to five minutes`(verdict: TokenVerdict) {
         var bench = self.bench(nil)
         var pauses: [Duration] = []
-        var sight: Sight?
+        var snapshot: RecordSnapshot?
         for _ in 1...8 {
             bench.verdicts = [verdict]
-            let outcome = bench.fly(after: sight)
-            sight = outcome.sight
+            let outcome = bench.fly(after: snapshot)
+            snapshot = outcome.snapshot
             #expect(outcome.result == .failed(.any(.refreshFailed)))
             #expect(!outcome.declaredDead)
-            let trouble = bench.stored?.record.trouble
-            #expect(trouble?.dead == false)
-            #expect(trouble?.spent == .no)
-            pauses.append(trouble?.retryIn ?? .zero)
+            let failureRecord = bench.stored?.record.failureRecord
+            #expect(failureRecord?.dead == false)
+            #expect(failureRecord?.spent == .no)
+            pauses.append(failureRecord?.retryIn ?? .zero)
             bench.now = bench.now.advanced(by: .seconds(300))
         }
         #expect(pauses == [5, 10, 20, 40, 80, 160, 300, 300].map { .seconds($0) })
         bench.verdicts = [.success(.sample())]
-        #expect(bench.fly(after: sight).result == .committed)
+        #expect(bench.fly(after: snapshot).result == .committed)
     }
 
     @Test func `an answer that is lost is asked for once more at once, and marks nothing as spent`() {
@@ -87,12 +87,12 @@ import TokenStorage
         let outcome = bench.fly()
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.spent == ["mint", "mint"])
-        #expect(bench.stored?.record.trouble?.spent == .no)
+        #expect(bench.stored?.record.failureRecord?.spent == .no)
         #expect(bench.stored?.record.claim == nil)
     }
 
     @Test func `a mint that gives its claim up declares nobody dead who was so before`() {
-        let dead = Self.minted { $0.trouble = .sample(dead: true, reason: "invalid_grant") }
+        let dead = Self.minted { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }
         var bench = self.bench(dead)
         bench.interfere = { bench, step, _ in if step == "claim" { bench.takes = .milliseconds(3_001) } }
 
@@ -114,12 +114,12 @@ import TokenStorage
         let valid = AccountRecord.valid().with {
             $0.tokens?.refreshToken = nil
             $0.binding.clientID = "other"
-            $0.trouble = .sample(retryIn: .seconds(60), reason: "refused.no_known_reason")
+            $0.failureRecord = .sample(retryIn: .seconds(60), reason: "refused.no_known_reason")
         }
         var bench = self.bench(valid, .success(.sample()))
         let outcome = bench.fly()
         #expect(outcome.result == .committed)
-        #expect(bench.stored?.record.mark == TokenMark(grant: Self.grant, generation: Generation(1)))
+        #expect(bench.stored?.record.tokenVersion == TokenVersion(grant: Self.grant, generation: Generation(1)))
         #expect(bench.stored?.record.binding == .acme)
     }
 

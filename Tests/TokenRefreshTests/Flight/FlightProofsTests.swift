@@ -9,11 +9,11 @@ import TokenStorage
     private static let config = TokenVerdict.config(.code("invalid_client"))
     private static let refused = TokenVerdict.refused(.noKnownReason)
 
-    private typealias Row = (verdicts: [TokenVerdict], code: PassError.Code, reason: String, shown: [Int])
+    private typealias Row = (verdicts: [TokenVerdict], code: CredentialError.Code, reason: String, shown: [Int])
 
     private static let answers: [Row] = [
         // All refuse the client: the provider is held.
-        ([config, config, config], PassError.Code.providerConfig, "config.invalid_client", [0, 1, 2]),
+        ([config, config, config], CredentialError.Code.providerConfig, "config.invalid_client", [0, 1, 2]),
         // One took the client, or nobody can tell: the account is in trouble, the provider is not.
         ([config, refused, config], .refreshFailed, "refused.no_known_reason", [0, 1, 2]),
         ([refused, config, config], .refreshFailed, "refused.no_known_reason", [0, 1, 2]),
@@ -49,13 +49,13 @@ import TokenStorage
         #expect(bench.steps == ["read", "admit", "claim", "redeem", "claim", "redeem", "commit"])
         #expect(bench.spent == ["rt-0", "rt-0"])
         #expect(bench.shown == [0, 1])
-        #expect(bench.stored?.record.trouble == nil)
+        #expect(bench.stored?.record.failureRecord == nil)
     }
 
     @Test(arguments: answers)
     func `the answers to all that were tried decide together`(
         verdicts: [TokenVerdict],
-        code: PassError.Code,
+        code: CredentialError.Code,
         reason: String,
         shown: [Int]
     ) {
@@ -64,7 +64,7 @@ import TokenStorage
         let outcome = bench.fly()
 
         #expect(outcome.result == .failed(.any(code)))
-        #expect(bench.stored?.record.trouble?.reason == reason)
+        #expect(bench.stored?.record.failureRecord?.reason == reason)
         #expect(bench.stored?.record.claim == nil)
         #expect(bench.shown == shown)
         #expect((outcome.lesson == .refused) == (reason == "config.invalid_client"))
@@ -73,7 +73,7 @@ import TokenStorage
     @Test func `a client that was refused has spent nothing`() {
         var bench = self.bench(2, [Self.config, Self.config])
         _ = bench.fly()
-        #expect(bench.stored?.record.trouble?.spent == .no)
+        #expect(bench.stored?.record.failureRecord?.spent == .no)
     }
 
     @Test func `one secret is tried once`() {

@@ -21,7 +21,7 @@ import TokenStorage
         #expect(bench.fly().result == .committed)
         #expect(bench.spent == ["mint"])
         #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
-        #expect(bench.stored?.record.mark == TokenMark(grant: GrantID("first"), generation: Generation(1)))
+        #expect(bench.stored?.record.tokenVersion == TokenVersion(grant: GrantID("first"), generation: Generation(1)))
     }
 
     @Test func `from then on the refresh token is redeemed, and rotates`() {
@@ -50,13 +50,13 @@ import TokenStorage
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.spent == ["rt-0", "mint"])
         let record = bench.stored?.record
-        #expect(record?.trouble?.dead == false)
-        #expect(record?.trouble?.retryIn == .seconds(5))
+        #expect(record?.failureRecord?.dead == false)
+        #expect(record?.failureRecord?.retryIn == .seconds(5))
         #expect(record?.tokens?.refreshToken == nil)
 
         bench.now = bench.now.advanced(by: .seconds(6))
         bench.verdicts = [.success(.sample(2, rotates: false))]
-        #expect(bench.fly(after: outcome.sight).result == .committed)
+        #expect(bench.fly(after: outcome.snapshot).result == .committed)
         #expect(bench.spent == ["rt-0", "mint", "mint"])
         #expect(bench.stored?.record.tokens?.refreshToken == nil)
     }
@@ -70,7 +70,7 @@ import TokenStorage
         var lost = self.bench(.expired(), .ambiguous(.timedOut), .ambiguous(.timedOut))
         #expect(lost.fly().result == .failed(.any(.refreshFailed)))
         #expect(lost.spent == ["rt-0", "rt-0"])
-        #expect(lost.stored?.record.trouble?.spent == .no)
+        #expect(lost.stored?.record.failureRecord?.spent == .no)
     }
 
     @Test func `a store that is away between the refusal and the sign-in brings the dead token back to nobody`() {

@@ -19,13 +19,13 @@ import TokenStorage
         let record = bench.stored?.record
         #expect(record?.generation == Generation(2))
         #expect(record?.grant == GrantID("g"))
-        #expect(record?.stamp == Epoch(7))
+        #expect(record?.observedEpoch == Epoch(7))
         #expect(record?.tokens?.accessToken == Secret("at-1"))
         #expect(record?.tokens?.refreshToken == Secret("rt-1"))
         #expect(record?.refreshedAt == Moment.start.wall)
-        #expect(record?.claim == nil && record?.trouble == nil)
-        #expect(outcome.sight?.freshness.usableUntil == Moment.start.boot.advanced(by: .seconds(3_600)))
-        #expect(outcome.sight?.entry == bench.stored)
+        #expect(record?.claim == nil && record?.failureRecord == nil)
+        #expect(outcome.snapshot?.freshness.usableUntil == Moment.start.boot.advanced(by: .seconds(3_600)))
+        #expect(outcome.snapshot?.entry == bench.stored)
     }
 
     @Test func `the claim says whose it is and for how long, and leaves the tokens where they are`() {
@@ -35,7 +35,11 @@ import TokenStorage
 
         _ = bench.fly()
 
-        let claim = AccountRecord.Claim(boot: FlightBench.boot, id: FlightBench.claim, standsFor: .seconds(12))
+        let claim = AccountRecord.Claim(
+            incarnation: FlightBench.incarnation,
+            id: FlightBench.claim,
+            standsFor: .seconds(12)
+        )
         #expect(claimed == AccountRecord.expired().with { $0.claim = claim })
     }
 
@@ -65,13 +69,13 @@ import TokenStorage
     }
 
     @Test(arguments: [
-        (AccountRecord?.none, PassError.Code.accountEmpty),
+        (AccountRecord?.none, CredentialError.Code.accountEmpty),
         (AccountRecord.valid().with { $0.tokens = nil }, .accountEmpty),
         (.expired().with { $0.binding.clientID = "other" }, .reauthorizationRequired),
-        (.expired().with { $0.trouble = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
-        (.expired().with { $0.trouble = .sample(retryIn: .seconds(5)) }, .refreshFailed),
+        (.expired().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
+        (.expired().with { $0.failureRecord = .sample(retryIn: .seconds(5)) }, .refreshFailed),
     ])
-    func `nothing is claimed or sent where it can't help`(record: AccountRecord?, code: PassError.Code) {
+    func `nothing is claimed or sent where it can't help`(record: AccountRecord?, code: CredentialError.Code) {
         var bench = FlightBench(record)
 
         let outcome = bench.fly()
@@ -93,7 +97,7 @@ import TokenStorage
 
     @Test func `a refused token is refreshed although it is valid`() {
         var bench = FlightBench(.valid(), [.success(.sample())])
-        bench.demand = Demand(refused: TokenMark(grant: GrantID("g"), generation: Generation(1)))
+        bench.refresh = RefreshRequest(refused: TokenVersion(grant: GrantID("g"), generation: Generation(1)))
 
         let outcome = bench.fly()
 
@@ -102,7 +106,7 @@ import TokenStorage
 
     @Test func `a later generation than the refused one is used as it is`() {
         var bench = FlightBench(.valid(generation: 2))
-        bench.demand = Demand(refused: TokenMark(grant: GrantID("g"), generation: Generation(1)))
+        bench.refresh = RefreshRequest(refused: TokenVersion(grant: GrantID("g"), generation: Generation(1)))
 
         let outcome = bench.fly()
 
@@ -112,10 +116,10 @@ import TokenStorage
 
     @Test func `a forced refresh goes through a backoff`() {
         var bench = FlightBench(
-            .valid().with { $0.trouble = .sample(retryIn: .seconds(30)) },
+            .valid().with { $0.failureRecord = .sample(retryIn: .seconds(30)) },
             [.success(.sample())]
         )
-        bench.demand = .forced
+        bench.refresh = .forced
 
         let outcome = bench.fly()
 
@@ -128,8 +132,8 @@ import TokenStorage
         let name: String
         let verdicts: [TokenVerdict]
         let steps: [String]
-        let code: PassError.Code
-        let trouble: AccountRecord.Trouble
+        let code: CredentialError.Code
+        let failureRecord: AccountRecord.FailureRecord
         let lesson: ProviderHold.Lesson
 
         var testDescription: String { self.name }
@@ -141,7 +145,7 @@ import TokenStorage
             verdicts: [.dead(.code("invalid_grant"))],
             steps: ["read", "admit", "claim", "redeem", "read", "write back"],
             code: .reauthorizationRequired,
-            trouble: .sample(dead: true, reason: "invalid_grant"),
+            failureRecord: .sample(dead: true, reason: "invalid_grant"),
             lesson: .accepted
         ),
         Consequence(
@@ -149,7 +153,7 @@ import TokenStorage
             verdicts: [.config(.code("invalid_client"))],
             steps: ["read", "admit", "claim", "redeem", "write back"],
             code: .providerConfig,
-            trouble: .sample(reason: "config.invalid_client"),
+            failureRecord: .sample(reason: "config.invalid_client"),
             lesson: .refused
         ),
         Consequence(
@@ -157,7 +161,7 @@ import TokenStorage
             verdicts: [.accountConfig(.code("invalid_scope"))],
             steps: ["read", "admit", "claim", "redeem", "write back"],
             code: .providerConfig,
-            trouble: .sample(retryIn: .seconds(30), reason: "account_config.invalid_scope"),
+            failureRecord: .sample(retryIn: .seconds(30), reason: "account_config.invalid_scope"),
             lesson: .accepted
         ),
         Consequence(
@@ -165,7 +169,7 @@ import TokenStorage
             verdicts: [.throttled(retryAfter: .seconds(17))],
             steps: ["read", "admit", "claim", "redeem", "write back"],
             code: .refreshFailed,
-            trouble: .sample(retryIn: .seconds(17), reason: "throttled"),
+            failureRecord: .sample(retryIn: .seconds(17), reason: "throttled"),
             lesson: .nothing
         ),
         Consequence(
@@ -173,7 +177,7 @@ import TokenStorage
             verdicts: [.notSent(.connectFailed)],
             steps: ["read", "admit", "claim", "redeem", "write back"],
             code: .refreshFailed,
-            trouble: .sample(retryIn: .milliseconds(500), reason: "not_sent.connect_failed"),
+            failureRecord: .sample(retryIn: .milliseconds(500), reason: "not_sent.connect_failed"),
             lesson: .nothing
         ),
         Consequence(
@@ -181,7 +185,7 @@ import TokenStorage
             verdicts: [.refused(.noKnownReason)],
             steps: ["read", "admit", "claim", "redeem", "write back"],
             code: .refreshFailed,
-            trouble: .sample(retryIn: .seconds(3_600), reason: "refused.no_known_reason"),
+            failureRecord: .sample(retryIn: .seconds(3_600), reason: "refused.no_known_reason"),
             lesson: .nothing
         ),
         Consequence(
@@ -189,7 +193,7 @@ import TokenStorage
             verdicts: [.ambiguous(.timedOut), .ambiguous(.serverError)],
             steps: ["read", "admit", "claim", "redeem", "claim", "redeem", "write back"],
             code: .refreshFailed,
-            trouble: .sample(spent: .maybe, retryIn: .milliseconds(500), reason: "ambiguous.server_error"),
+            failureRecord: .sample(spent: .maybe, retryIn: .milliseconds(500), reason: "ambiguous.server_error"),
             lesson: .nothing
         ),
         Consequence(
@@ -197,7 +201,7 @@ import TokenStorage
             verdicts: [.ambiguous(.timedOut), .dead(.code("invalid_grant"))],
             steps: ["read", "admit", "claim", "redeem", "claim", "redeem", "read", "write back"],
             code: .reauthorizationRequired,
-            trouble: .sample(spent: .maybe, dead: true, reason: "invalid_grant"),
+            failureRecord: .sample(spent: .maybe, dead: true, reason: "invalid_grant"),
             lesson: .accepted
         ),
         Consequence(
@@ -205,7 +209,12 @@ import TokenStorage
             verdicts: [.ambiguous(.timedOut), .notSent(.connectFailed)],
             steps: ["read", "admit", "claim", "redeem", "claim", "redeem", "write back"],
             code: .refreshFailed,
-            trouble: .sample(tries: 1, spent: .maybe, retryIn: .milliseconds(500), reason: "not_sent.connect_failed"),
+            failureRecord: .sample(
+                tries: 1,
+                spent: .maybe,
+                retryIn: .milliseconds(500),
+                reason: "not_sent.connect_failed"
+            ),
             lesson: .nothing
         ),
         Consequence(
@@ -213,7 +222,7 @@ import TokenStorage
             verdicts: [.conflict(.code("invalid_request")), .conflict(.code("invalid_request"))],
             steps: ["read", "admit", "claim", "redeem", "read", "claim", "redeem", "write back"],
             code: .refreshFailed,
-            trouble: .sample(retryIn: .seconds(3_600), reason: "refused.invalid_request"),
+            failureRecord: .sample(retryIn: .seconds(3_600), reason: "refused.invalid_request"),
             lesson: .accepted
         ),
     ]
@@ -226,10 +235,10 @@ import TokenStorage
 
         #expect(outcome.result == .failed(.any(expected.code)))
         #expect(bench.steps == expected.steps)
-        #expect(bench.stored?.record == AccountRecord.expired().with { $0.trouble = expected.trouble })
-        #expect(outcome.sight?.entry == bench.stored)
+        #expect(bench.stored?.record == AccountRecord.expired().with { $0.failureRecord = expected.failureRecord })
+        #expect(outcome.snapshot?.entry == bench.stored)
         #expect(outcome.lesson == expected.lesson)
-        #expect(outcome.declaredDead == expected.trouble.dead)
+        #expect(outcome.declaredDead == expected.failureRecord.dead)
     }
 
     @Test(arguments: [
@@ -244,14 +253,14 @@ import TokenStorage
         #expect(outcome.result == .committed)
         #expect(bench.spent == ["rt-0", "rt-0"])
         #expect(outcome.uses == 2)
-        #expect(bench.stored?.record.trouble == nil)
+        #expect(bench.stored?.record.failureRecord == nil)
     }
 
     @Test func `before the second try the record says that the token may be spent`() {
         var bench = FlightBench(.expired(), [.ambiguous(.timedOut), .success(.sample())])
-        var spent: [AccountRecord.Trouble.Spent?] = []
+        var spent: [AccountRecord.FailureRecord.Spent?] = []
         bench.interfere = { bench, step, _ in
-            if step == "redeem" { spent.append(bench.stored?.record.trouble?.spent) }
+            if step == "redeem" { spent.append(bench.stored?.record.failureRecord?.spent) }
         }
 
         _ = bench.fly()
@@ -261,7 +270,7 @@ import TokenStorage
 
     @Test func `a token that may be spent is used once more in all, then once per backoff`() {
         let record = AccountRecord.expired().with {
-            $0.trouble = .sample(tries: 3, spent: .maybe, reason: "ambiguous.timed_out")
+            $0.failureRecord = .sample(tries: 3, spent: .maybe, reason: "ambiguous.timed_out")
         }
         var bench = FlightBench(record, [.ambiguous(.timedOut), .success(.sample())])
 
@@ -269,22 +278,22 @@ import TokenStorage
 
         #expect(outcome.result == .failed(.any(.refreshFailed)))
         #expect(bench.spent == ["rt-0"])
-        #expect(bench.stored?.record.trouble?.tries == 4)
-        #expect(bench.stored?.record.trouble?.retryIn == .seconds(4))
+        #expect(bench.stored?.record.failureRecord?.tries == 4)
+        #expect(bench.stored?.record.failureRecord?.retryIn == .seconds(4))
     }
 
     @Test(arguments: [TokenVerdict.refused(.noKnownReason), .notProvider(.answerHTML)])
     func `however often nobody says why, the grant is alive`(verdict: TokenVerdict) {
         let record = AccountRecord.expired().with {
-            $0.trouble = .sample(tries: 200, reason: "\(verdict.name).no_known_reason")
+            $0.failureRecord = .sample(tries: 200, reason: "\(verdict.name).no_known_reason")
         }
         var bench = FlightBench(record, [verdict])
 
         let outcome = bench.fly()
 
         #expect(!outcome.declaredDead)
-        #expect(bench.stored?.record.trouble?.dead == false)
-        #expect(bench.stored?.record.trouble?.spent == .no)
+        #expect(bench.stored?.record.failureRecord?.dead == false)
+        #expect(bench.stored?.record.failureRecord?.spent == .no)
         #expect(bench.stored?.record.tokens == record.tokens)
     }
 }

@@ -34,7 +34,7 @@ import TokenRefresh
         var breaker = ProviderBreaker()
         var changes: [ProviderBreaker.Change] = []
         for letter in row {
-            let lesson: ProviderBreaker.Lesson = letter == "+" ? .answered : letter == "-" ? .nothing : .failed
+            let lesson: ProviderBreaker.Lesson = letter == "+" ? .responded : letter == "-" ? .nothing : .failed
             let account = letter == "b" ? self.bob : self.alice
             let change = breaker.learned(lesson, of: account, probe: false, now: self.start)
             if let change { changes.append(change) }
@@ -83,7 +83,7 @@ import TokenRefresh
     func `any answer closes it, the probe's or one that was on its way`(isProbe: Bool) {
         var breaker = self.opened()
         if isProbe { _ = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(10))) }
-        let change = breaker.learned(.answered, of: self.alice, probe: isProbe, now: self.start)
+        let change = breaker.learned(.responded, of: self.alice, probe: isProbe, now: self.start)
         let next = breaker.admit(self.bob, of: 3, now: self.start)
         #expect(change == .closed)
         #expect(next == .closed)

@@ -7,7 +7,8 @@ import TokenRefresh
     private let alice = AccountID("alice")
     private let bob = AccountID("bob")
 
-    private func pass(_ gate: inout ProviderGate, _ account: AccountID, now: BootInstant) -> ProviderGate.Ticket? {
+    private func credential(_ gate: inout ProviderGate, _ account: AccountID, now: BootInstant) -> ProviderGate.Ticket?
+    {
         guard case .at(let moment) = gate.queue(account, isForced: false, patience: .zero, now: now), moment <= now
         else { return nil }
         return try? gate.admit(account, isForced: false, now: now).get()
@@ -16,7 +17,7 @@ import TokenRefresh
     private func fail(_ gate: inout ProviderGate, times: Int, now: BootInstant) {
         for index in 0..<times {
             let account = index.isMultiple(of: 2) ? self.alice : self.bob
-            let ticket = self.pass(&gate, account, now: now)
+            let ticket = self.credential(&gate, account, now: now)
             _ = gate.learned(.nothing, .failed, by: ticket, of: account, now: now)
         }
     }
@@ -30,39 +31,39 @@ import TokenRefresh
         }
         let forced = gate.queue(self.alice, isForced: true, patience: .zero, now: self.start)
         #expect(forced == .at(self.start))
-        #expect(gate.standing == .failing(retryAt: self.start.advanced(by: .seconds(10))))
+        #expect(gate.availability == .failing(retryAt: self.start.advanced(by: .seconds(10))))
     }
 
     @Test func `a client that is refused and a provider that fails are two things, and each is told once`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
-        let ticket = self.pass(&gate, self.alice, now: self.start)
-        let refused = gate.learned(.refused, .answered, by: ticket, of: self.alice, now: self.start)
+        let ticket = self.credential(&gate, self.alice, now: self.start)
+        let refused = gate.learned(.refused, .responded, by: ticket, of: self.alice, now: self.start)
         #expect(refused == ProviderGate.Changes(refusesClient: true))
-        #expect(gate.standing == .refusesClient(retryAt: self.start.advanced(by: .seconds(30))))
+        #expect(gate.availability == .refusesClient(retryAt: self.start.advanced(by: .seconds(30))))
         let later = self.start.advanced(by: .seconds(30))
-        let probe = self.pass(&gate, self.bob, now: later)
-        let accepted = gate.learned(.accepted, .answered, by: probe, of: self.bob, now: later)
+        let probe = self.credential(&gate, self.bob, now: later)
+        let accepted = gate.learned(.accepted, .responded, by: probe, of: self.bob, now: later)
         #expect(probe?.probesClient == true)
         #expect(accepted == ProviderGate.Changes(refusesClient: false))
-        #expect(gate.standing == .answering)
+        #expect(gate.availability == .answering)
     }
 
     @Test func `a provider is held since its first refusal, whatever its probes say, until it takes the client`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         #expect(gate.heldSince == nil)
-        let ticket = self.pass(&gate, self.alice, now: self.start)
-        _ = gate.learned(.refused, .answered, by: ticket, of: self.alice, now: self.start)
+        let ticket = self.credential(&gate, self.alice, now: self.start)
+        _ = gate.learned(.refused, .responded, by: ticket, of: self.alice, now: self.start)
         #expect(gate.heldSince == self.start)
 
         let due = self.start.advanced(by: .seconds(30))
-        let probe = self.pass(&gate, self.bob, now: due)
+        let probe = self.credential(&gate, self.bob, now: due)
         #expect(gate.heldSince == self.start)
-        _ = gate.learned(.refused, .answered, by: probe, of: self.bob, now: due)
+        _ = gate.learned(.refused, .responded, by: probe, of: self.bob, now: due)
         #expect(gate.heldSince == self.start)
 
         let later = due.advanced(by: .seconds(60))
-        let next = self.pass(&gate, self.alice, now: later)
-        _ = gate.learned(.accepted, .answered, by: next, of: self.alice, now: later)
+        let next = self.credential(&gate, self.alice, now: later)
+        _ = gate.learned(.accepted, .responded, by: next, of: self.alice, now: later)
         #expect(next?.probesClient == true)
         #expect(gate.heldSince == nil)
     }
@@ -72,7 +73,7 @@ import TokenRefresh
         self.fail(&gate, times: 5, now: self.start)
         let due = self.start.advanced(by: .seconds(30))
         for _ in 0..<20 {
-            guard let ticket = self.pass(&gate, self.bob, now: due) else {
+            guard let ticket = self.credential(&gate, self.bob, now: due) else {
                 Issue.record("no probe was admitted")
                 return
             }
@@ -87,7 +88,7 @@ import TokenRefresh
             let changes = gate.learned(.refused, .failed, by: nil, of: self.alice, now: self.start)
             #expect(changes == ProviderGate.Changes())
         }
-        #expect(gate.standing == .answering)
+        #expect(gate.availability == .answering)
     }
 
     @Test func `that requests wait is told once, and once that they don't any more`() {
@@ -111,8 +112,8 @@ import TokenRefresh
     @Test func `a reload with another rate begins with a full bucket, and any reload lets the provider be tried`() {
         var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 5), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
-        gate.follow(RefreshRate(perSecond: 1, burst: 2), accounts: 2, now: self.start)
-        let ticket = self.pass(&gate, self.alice, now: self.start)
+        gate.reload(RefreshRate(perSecond: 1, burst: 2), accounts: 2, now: self.start)
+        let ticket = self.credential(&gate, self.alice, now: self.start)
         #expect(ticket?.probesAnswer == true)
     }
 
@@ -120,11 +121,11 @@ import TokenRefresh
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
         let due = self.start.advanced(by: .seconds(30))
-        let before = self.pass(&gate, self.bob, now: due)
-        gate.follow(RefreshRate(), accounts: 2, now: due)
-        let after = self.pass(&gate, self.alice, now: due)
+        let before = self.credential(&gate, self.bob, now: due)
+        gate.reload(RefreshRate(), accounts: 2, now: due)
+        let after = self.credential(&gate, self.alice, now: due)
         _ = gate.learned(.nothing, .nothing, by: before, of: self.bob, now: due)
-        let beside = self.pass(&gate, self.bob, now: due)
+        let beside = self.credential(&gate, self.bob, now: due)
         #expect(before?.probesAnswer == true)
         #expect(after?.probesAnswer == true)
         #expect(beside == nil)
@@ -133,14 +134,14 @@ import TokenRefresh
     @Test func `a provider that is left with one account by a reload is given up no more`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
-        gate.follow(RefreshRate(), accounts: 1, now: self.start)
+        gate.reload(RefreshRate(), accounts: 1, now: self.start)
         for _ in 0..<10 {
-            guard let ticket = self.pass(&gate, self.alice, now: self.start) else {
+            guard let ticket = self.credential(&gate, self.alice, now: self.start) else {
                 Issue.record("nothing was admitted")
                 return
             }
             _ = gate.learned(.nothing, .failed, by: ticket, of: self.alice, now: self.start)
         }
-        #expect(gate.standing == .answering)
+        #expect(gate.availability == .answering)
     }
 }

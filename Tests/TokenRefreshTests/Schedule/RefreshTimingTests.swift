@@ -17,9 +17,9 @@ import TokenStorage
         at later: Duration = .zero
     ) -> Duration? {
         let seen = self.now.advanced(by: seenAfter)
-        let sight = Sight(AccountVault.Entry(record: record, version: Version(1)), after: nil, now: seen)
+        let snapshot = RecordSnapshot(AccountVault.Entry(record: record, version: Version(1)), after: nil, now: seen)
         let now = self.now.boot.advanced(by: later)
-        return timing.due(sight, isUsed: isUsed, mints: mints, jitter: jitter, now: now)
+        return timing.due(snapshot, isUsed: isUsed, mints: mints, jitter: jitter, now: now)
             .map { self.now.boot.duration(to: $0) }
     }
 
@@ -89,9 +89,9 @@ import TokenStorage
     }
 
     @Test func `a backoff counts, and what can't be helped is left alone`() {
-        let backingOff = self.record { $0.trouble = .sample(retryIn: .seconds(3_000)) }
+        let backingOff = self.record { $0.failureRecord = .sample(retryIn: .seconds(3_000)) }
         #expect(self.due(backingOff) == .seconds(3_000))
-        #expect(self.due(self.record { $0.trouble = .sample(dead: true, reason: "invalid_grant") }) == nil)
+        #expect(self.due(self.record { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }) == nil)
         #expect(self.due(self.record { $0.tokens?.refreshToken = nil }) == nil)
         #expect(self.due(self.record { $0.tokens = nil }) == nil)
     }

@@ -10,7 +10,7 @@ struct FlightBench {
     var stored: AccountVault.Entry?
     var now = Moment.start
     var verdicts: [TokenVerdict]
-    var demand = Demand.usable
+    var refresh = RefreshRequest.usable
     /// The grant of a first mint, for an account that mints.
     var mints: GrantID?
     var signsIn = false
@@ -27,7 +27,7 @@ struct FlightBench {
     /// The kill log, as read when it is admitted.
     var epochs = KillEpochs()
     /// What the admission says.
-    var refusal: PassError?
+    var refusal: CredentialError?
     /// Whether the journal can be written.
     var hasJournal = true
     var journalsFirst = false
@@ -36,7 +36,7 @@ struct FlightBench {
     /// What those who wait were given before the store had it.
     private(set) var passed: [AccountVault.Entry] = []
     /// Boots that are known to have ended.
-    var deadBoots: Set<BootID> = []
+    var deadBoots: Set<IncarnationID> = []
     /// Called before each step, with its name and how many steps went before.
     var interfere: ((inout FlightBench, _ step: String, _ number: Int) -> Void)?
     /// Taken by the next read or write in place of what it would do.
@@ -51,7 +51,7 @@ struct FlightBench {
     /// Which of the client's proofs went with each exchange.
     private(set) var shown: [Int] = []
 
-    static let boot = BootID("me")
+    static let incarnation = IncarnationID("me")
     static let claim = ClaimID("mine")
 
     init(_ record: AccountRecord?, _ verdicts: [TokenVerdict] = []) {
@@ -60,9 +60,17 @@ struct FlightBench {
     }
 
     /// The claim of another replica, standing for 12 s.
-    static let others = AccountRecord.Claim(boot: BootID("other"), id: ClaimID("theirs"), standsFor: .seconds(12))
+    static let others = AccountRecord.Claim(
+        incarnation: IncarnationID("other"),
+        id: ClaimID("theirs"),
+        standsFor: .seconds(12)
+    )
     /// The same, lapsing while callers still wait.
-    static let othersShort = AccountRecord.Claim(boot: BootID("other"), id: ClaimID("theirs"), standsFor: .seconds(6))
+    static let othersShort = AccountRecord.Claim(
+        incarnation: IncarnationID("other"),
+        id: ClaimID("theirs"),
+        standsFor: .seconds(6)
+    )
 
     /// Puts a record into the store as another writer does.
     mutating func put(_ record: AccountRecord?) {
@@ -77,8 +85,8 @@ struct FlightBench {
         self.put(record.with(change))
     }
 
-    mutating func fly(after sight: Sight? = nil) -> FlightOutcome {
-        let plan = FlightPlan(
+    mutating func fly(after snapshot: RecordSnapshot? = nil) -> FlightOutcome {
+        let plan = FlightParameters(
             account: alice,
             binding: .acme,
             mints: self.mints,
@@ -89,12 +97,12 @@ struct FlightBench {
             ),
             timeout: self.timeout,
             journalsFirst: self.journalsFirst,
-            boot: Self.boot,
+            incarnation: Self.incarnation,
             claim: Self.claim,
-            demand: self.demand,
+            refresh: self.refresh,
             jitter: 1
         )
-        var flight = Flight(plan, sight: sight, watch: self.watch)
+        var flight = Flight(plan, snapshot: snapshot, watch: self.watch)
         var action = flight.begin()
         while self.steps.count < 500 {
             let name = Self.name(action)
@@ -106,7 +114,7 @@ struct FlightBench {
             switch action {
             case .read:
                 let result = self.read()
-                let holder = (try? result.get())?.record.claim?.boot
+                let holder = (try? result.get())?.record.claim?.incarnation
                 let isHolderDead = holder.map(self.deadBoots.contains) ?? false
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.now)
             case .admit:
@@ -133,7 +141,7 @@ struct FlightBench {
                 return outcome
             }
         }
-        return FlightOutcome(.failed(PassError(.overloaded, "the flight never ended")), sight: nil)
+        return FlightOutcome(.failed(CredentialError(.overloaded, "the flight never ended")), snapshot: nil)
     }
 
     private mutating func read() -> Result<AccountVault.Entry?, StoreError> {
@@ -164,7 +172,7 @@ struct FlightBench {
         case .read: "read"
         case .admit: "admit"
         case .write(let record, _) where record.claim != nil: "claim"
-        case .write(let record, _) where record.trouble != nil: "write back"
+        case .write(let record, _) where record.failureRecord != nil: "write back"
         case .write: "commit"
         case .redeem: "redeem"
         case .mint: "mint"
@@ -182,7 +190,7 @@ extension StoreError {
     static let spoiled = StoreError(.unreadable, "a bit has flipped")
 }
 
-extension PassError {
+extension CredentialError {
     /// Any error of this code: errors are equal by code.
-    static func any(_ code: Code) -> PassError { PassError(code, "") }
+    static func any(_ code: Code) -> CredentialError { CredentialError(code, "") }
 }

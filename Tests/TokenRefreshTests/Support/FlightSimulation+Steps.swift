@@ -14,7 +14,7 @@ extension FlightSimulation {
     }
 
     enum Step {
-        case begin, look, pass, pause, admit
+        case begin, look, credential, pause, admit
         case perform(FlightAction)
         case read(Reading)
         case compare(Reading, Result<AccountVault.Entry?, StoreError>)
@@ -23,7 +23,7 @@ extension FlightSimulation {
         case write(AccountRecord, expecting: Version?, sentAt: BootInstant)
         case didWrite(AccountRecord, expecting: Version?, Result<Version, StoreError>, sentAt: BootInstant)
         case send(Secret, sendBy: BootInstant, startedAt: Duration)
-        case arrive(TokenMark)
+        case arrive(TokenVersion)
         case redeem(TokenVerdict)
         case journal(Bool)
         case inherit(AccountRecord)
@@ -43,7 +43,7 @@ extension FlightSimulation {
         case .look:
             self.schedule(.seconds(1) + self.upTo(.seconds(4)), replica, .look)
             self.read(Reading(isOfFlight: false), replica)
-        case .perform(let action): self.follow(action, replica)
+        case .perform(let action): self.apply(action, replica)
         case .read(let reading):
             let stored = await Self.result { () async throws(StoreError) in try await replica.store.read(Self.key) }
             self.answer(replica, .compare(reading, self.opened(stored)))
@@ -67,14 +67,14 @@ extension FlightSimulation {
             self.didWrite(record, expecting, result, sentAt: sentAt, replica)
         case .send(let refreshToken, let sendBy, let startedAt):
             self.send(refreshToken, sendBy: sendBy, startedAt: startedAt, replica)
-        case .arrive(let mark):
+        case .arrive(let tokenVersion):
             replica.asks = nil
-            self.provider.end(mark)
-        case .redeem(let verdict): self.follow(replica.flight.didRedeem(verdict, now: self.moment), replica)
-        case .journal(let isKept): self.follow(replica.flight.didJournal(isKept, now: self.moment), replica)
-        case .pass: self.follow(replica.flight.didPass(now: self.moment), replica)
-        case .pause: self.follow(replica.flight.didPause(.no), replica)
-        case .admit: self.follow(replica.flight.didAdmit(nil, now: self.moment), replica)
+            self.provider.end(tokenVersion)
+        case .redeem(let verdict): self.apply(replica.flight.didRedeem(verdict, now: self.moment), replica)
+        case .journal(let isKept): self.apply(replica.flight.didJournal(isKept, now: self.moment), replica)
+        case .credential: self.apply(replica.flight.didPass(now: self.moment), replica)
+        case .pause: self.apply(replica.flight.didPause(.no), replica)
+        case .admit: self.apply(replica.flight.didAdmit(nil, now: self.moment), replica)
         case .inherit(let owed): await self.inherit(owed, from: replica)
         }
     }
@@ -89,18 +89,18 @@ extension FlightSimulation {
     }
 
     mutating func begin(_ replica: SimulatedReplica) {
-        let mark = replica.desk.sight?.mark
-        let demand = Demand(
-            refused: self.chance.happens(0.3) ? mark : nil,
-            ripe: self.chance.happens(0.3) ? mark : nil,
+        let tokenVersion = replica.accountState.snapshot?.tokenVersion
+        let refresh = RefreshRequest(
+            refused: self.chance.happens(0.3) ? tokenVersion : nil,
+            ripe: self.chance.happens(0.3) ? tokenVersion : nil,
             isForced: self.chance.happens(0.05)
         )
-        let plan = SimulatedReplica.plan(replica.boot, demand, self.weather)
-        replica.flight = Flight(plan, sight: replica.desk.sight, watch: replica.desk.watch)
-        self.follow(replica.flight.begin(), replica)
+        let plan = SimulatedReplica.plan(replica.incarnation, refresh, self.weather)
+        replica.flight = Flight(plan, snapshot: replica.accountState.snapshot, watch: replica.accountState.watch)
+        self.apply(replica.flight.begin(), replica)
     }
 
-    mutating func follow(_ action: FlightAction, _ replica: SimulatedReplica) {
+    mutating func apply(_ action: FlightAction, _ replica: SimulatedReplica) {
         switch action {
         case .read:
             if self.mutation == .writesAreNotReadBack, replica.hasUnansweredWrite {
@@ -126,8 +126,8 @@ extension FlightSimulation {
             self.schedule(self.upTo(.milliseconds(20)), replica, .journal(isKept))
         case .pass(let entry, let receivedAt):
             if replica.journal != entry.record { self.violations.append("tokens were used that were not durable") }
-            _ = replica.desk.replace(entry, receipt: .here(at: receivedAt), isStored: false, now: self.moment)
-            self.schedule(.zero, replica, .pass)
+            _ = replica.accountState.replace(entry, receipt: .here(at: receivedAt), isStored: false, now: self.moment)
+            self.schedule(.zero, replica, .credential)
         case .pause(let until):
             let rest = max(self.moment.boot.duration(to: until), .zero)
             self.schedule(rest + self.stop(), replica, .pause)
@@ -137,7 +137,7 @@ extension FlightSimulation {
     }
 
     mutating func end(_ outcome: FlightOutcome, _ replica: SimulatedReplica) {
-        _ = replica.desk.land(outcome, now: self.moment.boot)
+        _ = replica.accountState.land(outcome, now: self.moment.boot)
         replica.settled = replica.journal ?? replica.settled
         replica.journal = nil
         replica.endedLastAt = self.now
@@ -159,7 +159,7 @@ extension FlightSimulation {
 
     mutating func read(_ reading: Reading, _ replica: SimulatedReplica) {
         var reading = reading
-        reading.revision = replica.desk.revision
+        reading.revision = replica.accountState.revision
         self.schedule(self.storeTime(), replica, .read(reading))
     }
 
@@ -171,7 +171,7 @@ extension FlightSimulation {
         guard case .success(let entry) = result, self.mutation != .nothingIsPutBack, reading.revision != .max else {
             return self.didRead(result, reading, replica)
         }
-        switch replica.desk.compare(entry, readAt: reading.revision) {
+        switch replica.accountState.compare(entry, readAt: reading.revision) {
         case .current: self.didRead(result, reading, replica)
         case .overtaken: self.readAgain(reading, replica)
         case .older(let known):
@@ -179,7 +179,7 @@ extension FlightSimulation {
             if known.isLost(in: entry, lastImport: nil) {
                 self.schedule(self.storeTime(), replica, .putBack(reading, known, over: entry))
             } else {
-                _ = replica.desk.fallBack(to: entry, from: known, now: self.moment)
+                _ = replica.accountState.fallBack(to: entry, from: known, now: self.moment)
                 self.didRead(result, reading, replica)
             }
         }
@@ -197,8 +197,8 @@ extension FlightSimulation {
             return self.readAgain(reading, replica)
         }
         let repaired = AccountVault.Entry(record: known.record, version: version)
-        if replica.desk.sight?.entry == known {
-            _ = replica.desk.replace(repaired, receipt: .stored, now: self.moment)
+        if replica.accountState.snapshot?.entry == known {
+            _ = replica.accountState.replace(repaired, receipt: .stored, now: self.moment)
         }
         self.repairs += 1
         self.didRead(.success(repaired), reading, replica)
@@ -217,13 +217,13 @@ extension FlightSimulation {
         _ replica: SimulatedReplica
     ) {
         guard reading.isOfFlight else {
-            if case .success(let entry) = result { _ = replica.desk.observe(entry, now: self.moment) }
+            if case .success(let entry) = result { _ = replica.accountState.observe(entry, now: self.moment) }
             return
         }
         if case .success(let entry) = result { replica.lastRead = entry }
-        let holder = (try? result.get())?.record.claim?.boot
+        let holder = (try? result.get())?.record.claim?.incarnation
         let isHolderDead = holder.map(self.ended.contains) ?? false
-        self.follow(replica.flight.didRead(result, isHolderDead: isHolderDead, now: self.moment), replica)
+        self.apply(replica.flight.didRead(result, isHolderDead: isHolderDead, now: self.moment), replica)
     }
 
     mutating func didWrite(
@@ -237,15 +237,15 @@ extension FlightSimulation {
         if case .failure(let error) = result, error.code == .unreachable {
             replica.hasUnansweredWrite = true
             if self.mutation == .commitsAreGivenUp, replica.inHand != nil, record.claim == nil {
-                let givenUp = PassError(.refreshFailed, "given up")
-                return self.end(FlightOutcome(.failed(givenUp), sight: replica.desk.sight), replica)
+                let givenUp = CredentialError(.refreshFailed, "given up")
+                return self.end(FlightOutcome(.failed(givenUp), snapshot: replica.accountState.snapshot), replica)
             }
             if self.mutation == .claimsNeedNoAnswer, record.claim != nil {
                 result = .success(expecting?.next ?? .first)
             }
         }
         if self.mutation == .claimsCountFromTheAnswer { sentAt = self.moment.boot }
-        self.follow(replica.flight.didWrite(result, sentAt: sentAt, now: self.moment), replica)
+        self.apply(replica.flight.didWrite(result, sentAt: sentAt, now: self.moment), replica)
     }
 
     // MARK: - The provider
@@ -261,27 +261,27 @@ extension FlightSimulation {
             let verdict = TokenVerdict.notSent(left > .zero ? .sendingTooLate : .timedOut)
             return self.schedule(.zero, replica, .redeem(verdict))
         }
-        guard let mark = self.provider.mark(of: refreshToken) else {
+        guard let tokenVersion = self.provider.tokenVersion(of: refreshToken) else {
             return self.violations.append("a refresh token was spent that was never issued")
         }
-        if replica.desk.knowsLater(than: mark) {
+        if replica.accountState.knowsLater(than: tokenVersion) {
             guard self.mutation == .oldTokensAreSent else {
                 return self.schedule(.zero, replica, .redeem(.notSent(.sendingTooLate)))
             }
             self.violations.append("\(refreshToken.text) was spent, and is known to be rotated away")
         }
-        if self.provider.begin(mark) > 1, !self.unclaimed.contains(mark) {
-            self.violations.append("two refreshes at once of \(mark)")
+        if self.provider.begin(tokenVersion) > 1, !self.unclaimed.contains(tokenVersion) {
+            self.violations.append("two refreshes at once of \(tokenVersion)")
         }
         let isLost = self.happens(self.weather.answerIsLost)
         let takes = isLost ? left : self.upTo(left)
-        replica.asks = mark
-        self.schedule(takes, replica, .arrive(mark))
+        replica.asks = tokenVersion
+        self.schedule(takes, replica, .arrive(tokenVersion))
         var verdict = TokenVerdict.ambiguous(.timedOut)
         if self.happens(self.weather.clientIsRefused) {
             if !isLost { verdict = .config(.code("invalid_client")) }
         } else if !isLost || self.chance.happens(0.5) {
-            let answer = self.provider.redeem(refreshToken, of: mark)
+            let answer = self.provider.redeem(refreshToken, of: tokenVersion)
             if case .success = answer, !isLost { replica.inHand = self.provider.live }
             if !isLost { verdict = answer }
             self.noteLoss()
@@ -289,15 +289,15 @@ extension FlightSimulation {
         self.schedule(takes + self.stop(), replica, .redeem(verdict))
     }
 
-    /// The journal of a boot that has ended is taken over.
+    /// The journal of an incarnation that has ended is taken over.
     mutating func inherit(_ owed: AccountRecord, from replica: SimulatedReplica) async {
         let vault = AccountVault(self.records)
         let stored = try? await vault.read(alice)
         if JournalEntry(account: alice, record: owed).isOwed(to: stored?.record) {
             _ = try? await vault.write(owed, for: alice, expecting: stored?.version)
         }
-        self.ended.insert(replica.boot)
-        self.owed[replica.boot] = nil
+        self.ended.insert(replica.incarnation)
+        self.owed[replica.incarnation] = nil
     }
 
     static func result<Value: Sendable>(

@@ -60,7 +60,7 @@ struct FlightSimulation {
     let chance: Chance
     let shared: FaultyTokenStore
     let records: SealedRecords
-    var provider = RotatingProvider(AccountRecord.expired().mark, lifetime: .seconds(20))
+    var provider = RotatingProvider(AccountRecord.expired().tokenVersion, lifetime: .seconds(20))
     var isFoul = true
     var now = Duration.zero
     /// When each comes, with its number, and what it is.
@@ -69,14 +69,14 @@ struct FlightSimulation {
     var scheduled = 0
     var replicas: [SimulatedReplica] = []
     /// Boots that have ended, and whose journals were seen to; and what journals of others still hold.
-    var ended: Set<BootID> = []
-    var owed: [BootID: AccountRecord] = [:]
+    var ended: Set<IncarnationID> = []
+    var owed: [IncarnationID: AccountRecord] = [:]
     var hasLost = false
     /// Of these a claim was lost with a suffix.
-    var unclaimed: Set<TokenMark> = []
+    var unclaimed: Set<TokenVersion> = []
     var seen: AccountVault.Entry?
     var opened: [[UInt8]: AccountVault.Entry] = [:]
-    var tokensOf: [TokenMark: Secret?] = [:]
+    var tokensOf: [TokenVersion: Secret?] = [:]
 
     static let timeout = Duration.seconds(8)
     private static let keyRing = KeyRing(current: .random())
@@ -128,10 +128,10 @@ struct FlightSimulation {
             self.commits += 1
             if !self.isFoul { self.fairCommits += 1 }
         }
-        if let known = self.tokensOf[record.mark], known != record.tokens?.accessToken {
+        if let known = self.tokensOf[record.tokenVersion], known != record.tokens?.accessToken {
             self.violations.append("two token sets were committed as generation \(record.generation)")
         }
-        self.tokensOf[record.mark] = record.tokens?.accessToken
+        self.tokensOf[record.tokenVersion] = record.tokens?.accessToken
     }
 
     /// Opens what is stored. Each record is opened once, however often it is read: that is what takes time here.
@@ -151,7 +151,7 @@ struct FlightSimulation {
         self.hasLost = true
         self.look()
         if let before, before.claim != nil, self.seen?.record.claim != before.claim {
-            self.unclaimed.insert(before.mark)
+            self.unclaimed.insert(before.tokenVersion)
         }
         self.noteLoss()
     }
@@ -168,11 +168,11 @@ struct FlightSimulation {
     mutating func lookAtTheEnd(after duration: Duration) {
         guard self.violations.isEmpty else { return }
         for replica in self.replicas where replica.endedLastAt < duration {
-            self.violations.append("a flight does not end: \(replica.boot)")
+            self.violations.append("a flight does not end: \(replica.incarnation)")
         }
         guard !self.isLossExcused else { return }
         let (record, live) = (self.seen?.record, self.provider.live)
-        if record?.trouble?.dead == true { self.violations.append("a grant that lives was declared dead") }
+        if record?.failureRecord?.dead == true { self.violations.append("a grant that lives was declared dead") }
         if record?.tokens?.refreshToken?.text != live, !self.replicas.contains(where: { $0.inHand == live }) {
             self.violations.append("\(live) was lost")
         }
@@ -206,10 +206,10 @@ struct FlightSimulation {
         if let asked = replica.asks { self.provider.end(asked) }
         if let owed = replica.journal ?? replica.settled {
             // Its next life, or another process of the host, has the lock then.
-            self.owed[replica.boot] = owed
+            self.owed[replica.incarnation] = owed
             self.schedule(self.upTo(.seconds(1)), replica, .inherit(owed))
         } else {
-            self.ended.insert(replica.boot)
+            self.ended.insert(replica.incarnation)
         }
         let next = self.newReplica()
         self.replicas.removeAll { $0 === replica }

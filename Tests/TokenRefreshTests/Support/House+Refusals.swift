@@ -15,7 +15,7 @@ extension House {
         try await self.put(.valid())
         provider.hold()
         try await self.withReplica(provider) { replica in
-            _ = try await replica.engine.pass(for: alice)
+            _ = try await replica.engine.credential(for: alice)
             let refused = replica.ask(refused: Generation(1))
             try await eventually("the use") { provider.heldCount == 1 }
             try await body(replica, refused)

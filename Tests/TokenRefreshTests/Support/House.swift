@@ -16,8 +16,8 @@ struct House: Sendable {
     let kills = ScriptedKills()
     /// In place of these.
     var reader: (any KillReader)?
-    /// What its replicas know of boots that have ended, and where they keep what the store does not take.
-    var witness: (any BootWitness)?
+    /// What its replicas know of incarnations that have ended, and where they keep what the store does not take.
+    var witness: (any IncarnationWitness)?
     var journal: (any SuccessJournal)?
     /// The providers of the configuration that have no account.
     var endpoint: @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil }
@@ -51,7 +51,7 @@ struct House: Sendable {
         _ body: (Replica) async throws -> Result
     ) async throws -> Result {
         let plans = accounts.map {
-            AccountPlan(account: $0, provider: acme, grant: grant, endpoint: endpoint, timing: timing)
+            AccountConfiguration(account: $0, provider: acme, grant: grant, endpoint: endpoint, timing: timing)
         }
         return try await self.withReplica(plans, of: [endpoint], limits: limits, body)
     }
@@ -61,7 +61,7 @@ struct House: Sendable {
     /// - Parameter endpoints: all there are in `plans`.
     @discardableResult
     func withReplica<Result: Sendable>(
-        _ plans: [AccountPlan],
+        _ plans: [AccountConfiguration],
         of endpoints: [ScriptedTokenEndpoint],
         limits: RefreshLimits = RefreshLimits(),
         _ body: (Replica) async throws -> Result
@@ -73,7 +73,7 @@ struct House: Sendable {
             plans: plans,
             vault: self.vault,
             kills: self.reader ?? self.kills,
-            boot: .random(),
+            incarnation: .random(),
             host: PartialHostState(witness: self.witness, journal: self.journal),
             limits: limits,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
@@ -81,7 +81,7 @@ struct House: Sendable {
             random: { 1 },
             endpoint: self.endpoint,
             onEvent: { told.append($0) },
-            onPass: { events.append($0) }
+            onCredential: { events.append($0) }
         )
         let running = Task { await engine.run() }
         let replica = Replica(engine: engine, running: running, eventList: events)
@@ -121,9 +121,9 @@ struct House: Sendable {
 
 /// The events a replica told its slots, in order.
 final class EventList: Sendable {
-    private let events = Mutex<[PassEvent]>([])
-    var all: [PassEvent] { self.events.withLock { $0 } }
-    func append(_ event: PassEvent) { self.events.withLock { $0.append(event) } }
+    private let events = Mutex<[CredentialEvent]>([])
+    var all: [CredentialEvent] { self.events.withLock { $0 } }
+    func append(_ event: CredentialEvent) { self.events.withLock { $0.append(event) } }
 }
 
 /// What operators were told, in order.
@@ -142,7 +142,7 @@ struct Replica: Sendable {
     let running: Task<Void, Never>
     fileprivate let eventList: EventList
 
-    var events: [PassEvent] { self.eventList.all }
+    var events: [CredentialEvent] { self.eventList.all }
 
     /// Waits until no flight is under way: who asked may have been served by a read before that ends.
     func hasLanded() async throws {
@@ -154,8 +154,8 @@ struct Replica: Sendable {
         let engine = self.engine
         return Asked(
             task: Task {
-                do throws(PassError) {
-                    return .pass(try await engine.pass(for: account, refused: refused))
+                do throws(CredentialError) {
+                    return .credential(try await engine.credential(for: account, refused: refused))
                 } catch {
                     return .error(error.code)
                 }
@@ -185,14 +185,14 @@ struct Asked: Sendable {
     func cancel() { self.task.cancel() }
 }
 
-/// What came of asking for a pass.
+/// What came of asking for a credential.
 enum Answer: Equatable, Sendable {
-    case pass(Pass)
-    case error(PassError.Code)
+    case credential(UpstreamCredential)
+    case error(CredentialError.Code)
     case nothing
 
     var generation: Generation? {
-        if case .pass(let pass) = self { return pass.generation }
+        if case .credential(let credential) = self { return credential.generation }
         return nil
     }
 }

@@ -33,9 +33,9 @@ final class ListedJournal: SuccessJournal {
     }
 }
 
-/// Knows the boots that it was told of.
-struct ListedWitness: BootWitness {
-    let dead: Set<BootID>
+/// Knows the incarnations that it was told of.
+struct ListedWitness: IncarnationWitness {
+    let dead: Set<IncarnationID>
 
-    func isDead(_ boot: BootID) async -> Bool { self.dead.contains(boot) }
+    func isDead(_ incarnation: IncarnationID) async -> Bool { self.dead.contains(incarnation) }
 }

@@ -8,40 +8,40 @@ struct RotatingProvider {
     private(set) var live = "rt-0"
     private(set) var issued = 0
     /// Which token set each refresh token belongs to.
-    private var marks: [String: TokenMark]
-    private var underWay: [TokenMark: Int] = [:]
+    private var marks: [String: TokenVersion]
+    private var underWay: [TokenVersion: Int] = [:]
     private let lifetime: Duration
 
     /// - Parameters:
     ///   - mark: the token set that `rt-0` belongs to.
     ///   - lifetime: of each access token.
-    init(_ mark: TokenMark, lifetime: Duration) {
-        self.marks = ["rt-0": mark]
+    init(_ tokenVersion: TokenVersion, lifetime: Duration) {
+        self.marks = ["rt-0": tokenVersion]
         self.lifetime = lifetime
     }
 
     /// Which token set a refresh token belongs to; `nil`: it was never issued.
-    func mark(of refreshToken: Secret) -> TokenMark? { self.marks[refreshToken.text] }
+    func tokenVersion(of refreshToken: Secret) -> TokenVersion? { self.marks[refreshToken.text] }
 
     /// A request arrives.
     ///
     /// - Returns: how many with a refresh token of that token set are under way, this one among them.
-    mutating func begin(_ mark: TokenMark) -> Int {
-        self.underWay[mark, default: 0] += 1
-        return self.underWay[mark, default: 0]
+    mutating func begin(_ tokenVersion: TokenVersion) -> Int {
+        self.underWay[tokenVersion, default: 0] += 1
+        return self.underWay[tokenVersion, default: 0]
     }
 
     /// It was answered, or its connection has ended.
-    mutating func end(_ mark: TokenMark) { self.underWay[mark, default: 0] -= 1 }
+    mutating func end(_ tokenVersion: TokenVersion) { self.underWay[tokenVersion, default: 0] -= 1 }
 
     /// Takes the refresh token.
     ///
     /// - Returns: the answer, whether or not anybody hears it.
-    mutating func redeem(_ refreshToken: Secret, of mark: TokenMark) -> TokenVerdict {
+    mutating func redeem(_ refreshToken: Secret, of tokenVersion: TokenVersion) -> TokenVerdict {
         guard refreshToken.text == self.live else { return .dead(.code("invalid_grant")) }
         self.issued += 1
         self.live = "rt-\(self.issued)"
-        self.marks[self.live] = TokenMark(grant: mark.grant, generation: mark.generation.next)
+        self.marks[self.live] = TokenVersion(grant: tokenVersion.grant, generation: tokenVersion.generation.next)
         return .success(.sample(self.issued, lifetime: self.lifetime))
     }
 }

@@ -53,7 +53,7 @@ extension AccountRecord {
             grant: grant,
             generation: Generation(generation),
             tokens: .sample(0, receivedAt: Moment.start.wall.advanced(by: .seconds(-7_200))),
-            stamp: Epoch(7),
+            observedEpoch: Epoch(7),
             binding: .acme
         )
     }
@@ -72,15 +72,15 @@ extension AccountRecord {
     }
 }
 
-extension AccountRecord.Trouble {
+extension AccountRecord.FailureRecord {
     static func sample(
         tries: Int = 1,
         spent: Spent = .no,
         retryIn: Duration = .zero,
         dead: Bool = false,
         reason: String = "not_sent.connect_failed"
-    ) -> AccountRecord.Trouble {
-        AccountRecord.Trouble(tries: tries, spent: spent, retryIn: retryIn, dead: dead, reason: reason)
+    ) -> AccountRecord.FailureRecord {
+        AccountRecord.FailureRecord(tries: tries, spent: spent, retryIn: retryIn, dead: dead, reason: reason)
     }
 }
 
@@ -94,18 +94,18 @@ extension TokenGrant {
     }
 }
 
-extension Pass {
+extension UpstreamCredential {
     static func sample(
         generation: UInt64 = 1,
         token: String = "at-0",
         usableUntil: BootInstant = Moment.start.boot.advanced(by: .seconds(3_600))
-    ) -> Pass {
-        Pass(
+    ) -> UpstreamCredential {
+        UpstreamCredential(
             account: alice,
             provider: acme,
             grant: GrantID("g"),
             generation: Generation(generation),
-            stamp: Epoch(7),
+            observedEpoch: Epoch(7),
             accessToken: Secret(token),
             usableUntil: usableUntil
         )

@@ -22,10 +22,10 @@ final class ScriptedKills: KillReader {
 
     private let state: Mutex<State>
 
-    /// As long as the samples' stamps say.
+    /// As long as the samples' observed epochs say.
     init() {
         var state = State()
-        state.epochs.pass(Epoch(7))
+        state.epochs.skip(Epoch(7))
         self.state = Mutex(state)
     }
 

@@ -124,7 +124,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         let verdict = self.state.withLock { state in
             state.atOnce += 1
             state.mostAtOnce = max(state.mostAtOnce, state.atOnce)
-            return Self.judge(refreshToken.text, in: &state)
+            return Self.evaluate(refreshToken.text, in: &state)
         }
         await self.rest()
         self.state.withLock { $0.atOnce -= 1 }
@@ -170,10 +170,10 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         }
     }
 
-    private static func judge(_ refreshToken: String, in state: inout State) -> TokenVerdict {
+    private static func evaluate(_ refreshToken: String, in state: inout State) -> TokenVerdict {
         state.spent.append(refreshToken)
         if !state.script.isEmpty { return state.script.removeFirst() }
-        if let standing = state.standing { return standing }
+        if let availability = state.standing { return availability }
         guard refreshToken == state.live else { return .dead(.code("invalid_grant")) }
         state.issued += 1
         state.live = "rt-\(state.issued)"

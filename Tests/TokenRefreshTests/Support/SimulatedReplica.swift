@@ -5,16 +5,16 @@ import TokenStorage
 
 /// One process of a ``FlightSimulation``. A flight can't be copied, so it lives in an object.
 final class SimulatedReplica {
-    let boot = BootID.random()
+    let incarnation = IncarnationID.random()
     let store: FaultyTokenStore
     let vault: AccountVault
-    var desk = AccountDesk<Int>(account: alice, binding: .acme)
+    var accountState = AccountState<Int>(account: alice, binding: .acme)
     var flight: Flight
     var claimsRestUntil = BootInstant.distantPast
     /// The refresh token that the provider has issued to it and that it has not seen in the store yet.
     var inHand: String?
     /// What it is asking the provider to refresh.
-    var asks: TokenMark?
+    var asks: TokenVersion?
     /// What its journal holds, and what of that the store has acknowledged.
     var journal: AccountRecord?
     var settled: AccountRecord?
@@ -29,26 +29,28 @@ final class SimulatedReplica {
         self.vault = AccountVault(
             SealedRecords(store: store, keys: records.keys, storeID: records.storeID)
         )
-        self.flight = Flight(Self.plan(self.boot, .usable, weather), sight: nil)
+        self.flight = Flight(Self.plan(self.incarnation, .usable, weather), snapshot: nil)
     }
 
     func knows(_ refreshToken: String) -> Bool {
         self.inHand == refreshToken || self.journal?.tokens?.refreshToken?.text == refreshToken
             || self.settled?.tokens?.refreshToken?.text == refreshToken
-            || self.desk.sight?.entry?.record.tokens?.refreshToken?.text == refreshToken
+            || self.accountState.snapshot?.entry?.record.tokens?.refreshToken?.text == refreshToken
     }
 
-    static func plan(_ boot: BootID, _ demand: Demand, _ weather: FlightSimulation.Weather) -> FlightPlan {
-        FlightPlan(
+    static func plan(_ incarnation: IncarnationID, _ refresh: RefreshRequest, _ weather: FlightSimulation.Weather)
+        -> FlightParameters
+    {
+        FlightParameters(
             account: alice,
             binding: .acme,
             proofs: ProofOrder(digests: [nil, nil]),
             timeout: FlightSimulation.timeout,
             answerTimeout: weather.answersWithin,
             journalsFirst: true,
-            boot: boot,
+            incarnation: incarnation,
             claim: .random(),
-            demand: demand,
+            refresh: refresh,
             jitter: 0.5
         )
     }

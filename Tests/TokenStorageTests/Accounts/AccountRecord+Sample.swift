@@ -15,14 +15,14 @@ extension AccountRecord {
                 refreshLifetime: .seconds(86_400),
                 scopes: ["read", "écrire"]
             ),
-            stamp: Epoch(4),
+            observedEpoch: Epoch(4),
             binding: Binding(
                 provider: ProviderID("acme"),
                 issuer: .tokenEndpoint("https://login.acme.example:443/token"),
                 clientID: "client"
             ),
-            claim: Claim(boot: BootID("boot-1"), id: ClaimID("claim-1"), standsFor: .seconds(12)),
-            trouble: Trouble(
+            claim: Claim(incarnation: IncarnationID("boot-1"), id: ClaimID("claim-1"), standsFor: .seconds(12)),
+            failureRecord: FailureRecord(
                 tries: 2,
                 spent: .maybe,
                 retryIn: .milliseconds(1500),

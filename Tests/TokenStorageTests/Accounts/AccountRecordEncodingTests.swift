@@ -7,7 +7,7 @@ struct AccountRecordEncodingTests {
     static let records: [AccountRecord] = {
         let full = AccountRecord.sample()
         var bare = full
-        (bare.tokens, bare.claim, bare.trouble, bare.refreshedAt) = (nil, nil, nil, nil)
+        (bare.tokens, bare.claim, bare.failureRecord, bare.refreshedAt) = (nil, nil, nil, nil)
         var imported = full
         imported.tokens?.accessToken = nil
         imported.tokens?.refreshLifetime = nil
@@ -17,12 +17,12 @@ struct AccountRecordEncodingTests {
         minted.tokens?.accessToken = Secret((0...255).map { UInt8($0) })
         var extreme = full
         extreme.generation = Generation(.max)
-        extreme.stamp = Epoch(.max)
+        extreme.observedEpoch = Epoch(.max)
         extreme.refreshedAt = WallTime(millisecondsSince1970: .min)
-        extreme.trouble?.tries = .max
-        extreme.trouble?.spent = .no
-        extreme.trouble?.dead = false
-        extreme.trouble?.retryIn = .nanoseconds(Int64.max)
+        extreme.failureRecord?.tries = .max
+        extreme.failureRecord?.spent = .no
+        extreme.failureRecord?.dead = false
+        extreme.failureRecord?.retryIn = .nanoseconds(Int64.max)
         extreme.claim?.standsFor = .nanoseconds(1)
         extreme.tokens?.lifetime = .zero
         extreme.tokens?.accessToken = Secret([])
@@ -49,9 +49,9 @@ struct AccountRecordEncodingTests {
             layouts.append(bytes[0])
             #expect(try AccountRecord(decoding: Secret(bytes)) == record)
         }
-        record.stampEntry = KillID.random()
+        record.observedEntry = KillID.random()
         try note()
-        record.stampEntry = nil
+        record.observedEntry = nil
         try note()
         record.acceptedProof = nil
         try note()
@@ -77,7 +77,7 @@ struct AccountRecordEncodingTests {
         record.binding.issuer = issuer
         var older = record
         older.binding.issuer = .origin("https://login.acme.example:443")
-        older.formerProviders = (issuer.mark.map { [ProviderID($0)] } ?? []) + record.formerProviders
+        older.formerProviders = (issuer.tokenVersion.map { [ProviderID($0)] } ?? []) + record.formerProviders
 
         // Then to both it is the same bytes
         #expect(older.encoded() == record.encoded())

@@ -17,7 +17,7 @@ import TokenStorage
             grant: GrantID(grant),
             generation: Generation(1),
             tokens: nil,
-            stamp: .start,
+            observedEpoch: .start,
             binding: self.binding(provider)
         )
     }

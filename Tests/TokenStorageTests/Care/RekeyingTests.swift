@@ -77,7 +77,7 @@ struct RekeyingTests {
         async throws
     {
         var claimed = AccountRecord.sample()
-        claimed.claim = AccountRecord.Claim(boot: .random(), id: .random(), standsFor: .seconds(12))
+        claimed.claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
         let version = try await self.gateway.accounts.write(claimed, for: self.alice, expecting: .first)
 
         let first = try await self.rekey()

@@ -61,13 +61,13 @@ import TokenStorage
     func `an order is kept until it is dropped, also under the name an earlier version gave it`(
         name: String
     ) async throws {
-        try await self.log.keep(order: Secret("kill"), id: "one")
-        try await self.log.keep(order: Secret("kill"), id: "one")
+        try await self.log.keep(pendingKill: Secret("kill"), id: "one")
+        try await self.log.keep(pendingKill: Secret("kill"), id: "one")
         if name != "order" { try self.directory.move("kill-log/store/order-one", to: "kill-log/store/\(name)-one") }
-        #expect(try await self.log.orders().map { try $0.get() } == [Secret("kill")])
-        let (first, second) = (await self.log.drop(order: "one"), await self.log.drop(order: "one"))
+        #expect(try await self.log.pendingKills().map { try $0.get() } == [Secret("kill")])
+        let (first, second) = (await self.log.drop(pendingKill: "one"), await self.log.drop(pendingKill: "one"))
         #expect(first && !second)
-        #expect(try await self.log.orders().isEmpty)
+        #expect(try await self.log.pendingKills().isEmpty)
         #expect(try await self.log.entries().isEmpty)
     }
 

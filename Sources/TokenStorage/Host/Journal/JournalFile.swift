@@ -2,7 +2,7 @@ internal import Glibc
 internal import LocalFiles
 internal import TokenModel
 
-/// A boot's journal on the disk: sealed entries, each at blocks of its own.
+/// An incarnation's journal on the disk: sealed entries, each at blocks of its own.
 ///
 /// An entry that the store has acknowledged is *settled*: it says so in the file, and stays for the capacity's retention, or
 /// until its room is needed. One that is not settled is never written over.
@@ -16,7 +16,7 @@ final class JournalFile {
     /// The first was settled first.
     private var settled: [(place: JournalPlace, at: BootInstant)] = []
 
-    /// Makes the journal of a boot that begins, all of its room taken.
+    /// Makes the journal of an incarnation that begins, all of its room taken.
     init(
         making path: String,
         _ seal: JournalSeal,
@@ -93,7 +93,7 @@ final class JournalFile {
     /// Takes the file's name away.
     func remove() { try? PrivateDirectory.remove(self.path) }
 
-    /// What a boot left, or has there by now; nothing where there is no file.
+    /// What an incarnation left, or has there by now; nothing where there is no file.
     static func contents(at path: String, _ seal: JournalSeal) throws(SystemCallError) -> JournalContents {
         do throws(SystemCallError) {
             let file = try OpenFile(opening: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)

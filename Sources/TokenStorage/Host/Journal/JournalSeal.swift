@@ -1,21 +1,21 @@
 package import TokenModel
 
-/// Turns entries of one boot's journal into what stands on the disk, and back.
+/// Turns entries of one incarnation's journal into what stands on the disk, and back.
 package struct JournalSeal: Sendable {
     private let keys: LiveKeyRing
     private let storeID: StoreID
     private let key: RecordKey
 
-    /// - Parameter boot: whose journal it is; what is sealed for one boot does not open as another's.
-    package init(_ boot: BootID, keyRing: KeyRing, storeID: StoreID) {
-        self.init(boot, keys: LiveKeyRing(keyRing), storeID: storeID)
+    /// - Parameter boot: whose journal it is; what is sealed for one incarnation does not open as another's.
+    package init(_ incarnation: IncarnationID, keyRing: KeyRing, storeID: StoreID) {
+        self.init(incarnation, keys: LiveKeyRing(keyRing), storeID: storeID)
     }
 
     /// - Parameter keys: as they come to be; what is kept long after the start is under the key that seals then.
-    package init(_ boot: BootID, keys: LiveKeyRing, storeID: StoreID) {
+    package init(_ incarnation: IncarnationID, keys: LiveKeyRing, storeID: StoreID) {
         self.keys = keys
         self.storeID = storeID
-        self.key = RecordKey(rawValue: "journal/\(boot)")
+        self.key = RecordKey(rawValue: "journal/\(incarnation)")
     }
 
     /// How many bytes the frame of an entry has.

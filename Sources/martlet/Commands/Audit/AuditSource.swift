@@ -50,7 +50,7 @@ enum AuditSource {
         case .store(let log):
             let items = try await log.items(after: after, limit: limit)
             let last = try await log.lastNumber()
-            let text = try Console.json(AuditAnswer(items, last: last))
+            let text = try Console.json(AuditResponse(items, last: last))
             return (try AdminReply(httpStatus: 200, body: Array(text.utf8)).read(), text)
         }
     }

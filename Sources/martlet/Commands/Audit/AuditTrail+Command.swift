@@ -7,7 +7,7 @@ extension AuditTrail {
     static func command(_ records: SealedRecords) -> AuditTrail {
         AuditTrail(
             records,
-            boot: nil,
+            incarnation: nil,
             replica: HostName.text,
             logger: Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }
         )

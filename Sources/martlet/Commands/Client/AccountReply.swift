@@ -13,7 +13,7 @@ package struct AccountReply: Decodable, Equatable, Sendable {
     /// One word; `nil` after a success.
     package let lastError: String?
     /// What is wrong beside what the state says; `nil` also where a gateway of before says nothing of it.
-    package let trouble: Trouble?
+    package let trouble: Issue?
     package let scopes: [String]
     /// Tokens that were taken away from it and are not revoked yet; `nil` where that was not asked, or is not known.
     package let unrevoked: [RemovedTokenReply]?
@@ -26,7 +26,7 @@ package struct AccountReply: Decodable, Equatable, Sendable {
     }
 
     /// Why the access token is not taken, or is the last one for now.
-    package struct Trouble: Decodable, Equatable, Sendable {
+    package struct Issue: Decodable, Equatable, Sendable {
         /// `token_refused`, `client_refused` or `refresh_failing`.
         package let kind: String
         /// One word.

@@ -37,7 +37,7 @@ package struct TokenInput: Equatable, Sendable {
     }
 
     private init(answer text: String) throws(CommandFailure) {
-        let answer = try TokenAnswer.read(text)
+        let answer = try TokenResponse.read(text)
         guard let refreshToken = answer.refreshToken else {
             throw CommandFailure(
                 .usage,
@@ -46,7 +46,7 @@ package struct TokenInput: Equatable, Sendable {
                     + "one only when asked for offline access"
             )
         }
-        guard answer.tokenType.map({ AnswerRules().bearerTokenTypes.contains($0.lowercased()) }) != false else {
+        guard answer.tokenType.map({ ResponseRules().bearerTokenTypes.contains($0.lowercased()) }) != false else {
             throw CommandFailure(
                 .usage,
                 "the token answer's token_type is not Bearer: such tokens can't be used by putting them on requests"

@@ -40,7 +40,7 @@ extension AccountReply {
     package static let unfetched = "not fetched yet"
 }
 
-extension AccountReply.Trouble {
+extension AccountReply.Issue {
     /// What is wrong in two words.
     package var words: String { String(self.kind.map { $0 == "_" ? " " : $0 }) }
 

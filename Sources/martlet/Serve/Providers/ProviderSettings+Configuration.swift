@@ -23,7 +23,7 @@ extension ProviderClient.ProviderSettings {
                 tokenParameters: tokenParameters,
                 timeout: settings.timeout,
                 answerTimeout: settings.answerTimeout,
-                rules: AnswerRules(defaultLifetime: settings.defaultLifetime),
+                rules: ResponseRules(defaultLifetime: settings.defaultLifetime),
                 trustRoots: settings.certificateAuthorities,
                 identity: settings.identity.map { TLSIdentity(certificate: $0.certificate, key: $0.key) },
                 allowCleartext: settings.allowsCleartext

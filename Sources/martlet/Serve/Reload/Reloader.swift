@@ -46,7 +46,7 @@ final class Reloader: Sendable {
     private struct Prepared {
         let configuration: RunningConfiguration
         let budget: DescriptorBudget
-        let plan: ProxyPlan
+        let plan: ProxyConfiguration
         /// What operators are shown from now on.
         let encryption: CallerTLS?
         /// `nil` where they are another file's from the next start on.
@@ -57,7 +57,7 @@ final class Reloader: Sendable {
 
     /// Why there is nothing to put in place.
     private struct Refusal: Error {
-        let news: ReloadNews
+        let changes: ReloadNews
         let reasons: [String]
     }
 
@@ -71,7 +71,7 @@ final class Reloader: Sendable {
             let needs = RestartNeeds(from: self.started, to: prepared.settings)
             await self.gateway.audit.end(ticket, "done", detail: needs.outcome(changes))
             let level = Logger.Level(prepared.settings.log.level)
-            self.gateway.standing.followed(waiting: needs.parts)
+            self.gateway.status.followed(waiting: needs.parts)
             // What has changed is said if either configuration would have it said.
             self.threshold.level = min(self.threshold.level, level)
             self.report(prepared, following: running.settings, changes: changes, needs: needs)
@@ -79,11 +79,11 @@ final class Reloader: Sendable {
             self.running.withLock { $0 = prepared.configuration }
             self.origins.withLock { $0.add(prepared.settings) }
         } catch {
-            self.gateway.standing.refused(error.news, error.reasons, at: Timepiece.system.now.wall)
+            self.gateway.status.refused(error.changes, error.reasons, at: Timepiece.system.now.wall)
             for reason in error.reasons {
                 self.logger.error(
                     "the configuration was not read again, nothing has changed",
-                    metadata: ["config.code": "\(error.news.rawValue)", "config.finding": "\(reason)"]
+                    metadata: ["config.code": "\(error.changes.rawValue)", "config.finding": "\(reason)"]
                 )
             }
         }
@@ -98,22 +98,26 @@ extension Reloader {
         do throws(SettingsError) {
             settings = try SettingsFile.load(path: self.path)
         } catch {
-            throw Refusal(news: .invalid, reasons: error.faults.map(\.description))
+            throw Refusal(changes: .invalid, reasons: error.faults.map(\.description))
         }
         try self.checkCallers(settings, following: running.settings)
         try self.checkOrigins(settings)
         let budget = self.gateway.room.budget(wanted: settings.limits.connections)
-        let plan: ProxyPlan
+        let plan: ProxyConfiguration
         let encryption: CallerTLS?
         do throws(CommandFailure) {
             encryption = try CallerTLS(settings.admin)
-            plan = try ProxyPlan(settings, connections: budget.connections, eventLoops: EventLoopCount.standard)
+            plan = try ProxyConfiguration(
+                settings,
+                connections: budget.connections,
+                eventLoops: EventLoopCount.standard
+            )
         } catch {
-            throw Refusal(news: .certificateUnusable, reasons: [error.message])
+            throw Refusal(changes: .certificateUnusable, reasons: [error.message])
         }
         let tokens = try self.adminTokens(settings)
         do throws(CommandFailure) {
-            let providers = try ProviderRoster(
+            let providers = try ProviderRegistry(
                 settings,
                 following: running.providers,
                 keeper: self.gateway.keeper,
@@ -127,7 +131,7 @@ extension Reloader {
                 tokens: tokens
             )
         } catch {
-            throw Refusal(news: .providerUnusable, reasons: [error.message])
+            throw Refusal(changes: .providerUnusable, reasons: [error.message])
         }
     }
 
@@ -141,7 +145,7 @@ extension Reloader {
             !self.started.listeners.allSatisfy(\.isUnixSocket)
         {
             throw Refusal(
-                news: .callersNeeded,
+                changes: .callersNeeded,
                 reasons: ["route \(route.name) can't have a host without callers while the gateway listens on TCP"]
             )
         }
@@ -151,7 +155,7 @@ extension Reloader {
         }
         guard let open else { return }
         throw Refusal(
-            news: .callersNeeded,
+            changes: .callersNeeded,
             reasons: ["callers can't be left out while the gateway listens on \(open): that takes a restart"]
         )
     }
@@ -160,7 +164,7 @@ extension Reloader {
         let moved = self.origins.withLock { $0.moved(in: settings) }
         guard !moved.isEmpty else { return }
         throw Refusal(
-            news: .accountMoved,
+            changes: .accountMoved,
             reasons: moved.map {
                 "account \($0) would get tokens from another issuer or endpoint: that takes a restart"
             }
@@ -171,7 +175,7 @@ extension Reloader {
         do throws(AuditError) {
             return try await self.gateway.audit.begin(.reload, by: .gateway("SIGHUP"))
         } catch {
-            throw Refusal(news: .auditUnavailable, reasons: ["\(error.message); send SIGHUP again"])
+            throw Refusal(changes: .auditUnavailable, reasons: ["\(error.message); send SIGHUP again"])
         }
     }
 
@@ -181,7 +185,7 @@ extension Reloader {
             let directory = self.started.stateDirectory
             return try AdminTokenFile(path: settings.admin.tokenFile, stateDirectory: directory).read()
         } catch {
-            throw Refusal(news: .tokensUnusable, reasons: [error.message])
+            throw Refusal(changes: .tokensUnusable, reasons: [error.message])
         }
     }
 }
@@ -193,22 +197,22 @@ extension Reloader {
     private func commit(_ prepared: Prepared, following running: RunningConfiguration) async -> [String] {
         let (settings, waiters) = (prepared.settings, prepared.settings.limits.waiters)
         let counting = self.gateway.counts.refreshes
-        counting.follow(settings.providers.map(\.id))
-        self.gateway.providers.follow(prepared.configuration.providers)
+        counting.reload(settings.providers.map(\.id))
+        self.gateway.providers.reload(prepared.configuration.providers)
         let plans = prepared.configuration.providers.plans(settings.accounts, counting: counting)
         // New accounts are there before the first request that needs them, and old ones until none can come.
         let configured = Set(plans.map(\.account))
         let leaving = running.settings.accounts.filter { !configured.contains($0.id) }
-        self.gateway.engine.follow(
+        self.gateway.engine.reload(
             plans + running.providers.plans(leaving, counting: counting),
             waiters: waiters
         )
-        let renewal = await self.gateway.proxy.follow(
+        let renewal = await self.gateway.proxy.reload(
             prepared.plan,
             accessLog: settings.log.access ? self.log : nil
         )
-        if !leaving.isEmpty { self.gateway.engine.follow(plans, waiters: waiters) }
-        self.gateway.webhook.follow(settings.webhook.map(WebhookTarget.init))
+        if !leaving.isEmpty { self.gateway.engine.reload(plans, waiters: waiters) }
+        self.gateway.webhook.reload(settings.webhook.map(WebhookTarget.init))
         self.log.format = LogFormat(settings.log.format)
         var changes = ConfigurationChanges(
             from: running.settings,

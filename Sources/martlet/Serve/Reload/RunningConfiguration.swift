@@ -4,5 +4,5 @@ internal import Settings
 struct RunningConfiguration: Sendable {
     let settings: GatewaySettings
     /// Of the settings.
-    let providers: ProviderRoster
+    let providers: ProviderRegistry
 }

@@ -35,7 +35,7 @@ extension HostileCase {
             row: row,
             name: name,
             request: "GET /acme/x HTTP/1.1\r\nHost: a\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n",
-            outcome: .passes(passed)
+            outcome: .credentials(passed)
         )
     }
 

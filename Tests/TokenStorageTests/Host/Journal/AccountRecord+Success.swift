@@ -13,7 +13,7 @@ extension AccountRecord {
                 receivedAt: WallTime(millisecondsSince1970: 1_767_225_600_000),
                 lifetime: .seconds(3_600)
             ),
-            stamp: .start,
+            observedEpoch: .start,
             binding: Binding(provider: ProviderID("acme"), issuer: .tokenEndpoint("https://a:443/token"), clientID: "c")
         )
     }

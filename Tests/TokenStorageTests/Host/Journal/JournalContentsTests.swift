@@ -5,12 +5,12 @@ import TokenStorage
 /// What of a journal can't be read here, and must not go for that.
 @Suite struct JournalContentsTests {
     private let key = SealingKey.random()
-    private let boot = BootID.random()
+    private let incarnation = IncarnationID.random()
     private let storeID = StoreID.random()
     private let entry = JournalEntry(account: AccountID("alice"), record: .sample(grant: "g", generation: 2))
 
     private func seal(_ key: SealingKey) -> JournalSeal {
-        JournalSeal(self.boot, keyRing: KeyRing(current: key), storeID: self.storeID)
+        JournalSeal(self.incarnation, keyRing: KeyRing(current: key), storeID: self.storeID)
     }
 
     private func file() throws -> [UInt8] {

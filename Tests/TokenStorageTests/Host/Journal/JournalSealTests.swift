@@ -6,11 +6,11 @@ import TokenStorage
 @Suite struct JournalSealTests {
     private let keyRing = KeyRing(current: .random())
     private let storeID = StoreID.random()
-    private let boot = BootID.random()
+    private let incarnation = IncarnationID.random()
     private let first = JournalEntry(account: AccountID("alice"), record: .sample(grant: "g", generation: 2))
     private let second = JournalEntry(account: AccountID("bob"), record: .sample(grant: "h", generation: 7))
 
-    private var seal: JournalSeal { JournalSeal(self.boot, keyRing: self.keyRing, storeID: self.storeID) }
+    private var seal: JournalSeal { JournalSeal(self.incarnation, keyRing: self.keyRing, storeID: self.storeID) }
 
     /// A file with both, the second at block 4.
     private func file() throws -> (bytes: [UInt8], second: Range<Int>) {
@@ -72,8 +72,8 @@ import TokenStorage
         let moved = [UInt8](repeating: 0, count: 512) + frame
         let others = [
             JournalSeal(.random(), keyRing: self.keyRing, storeID: self.storeID),
-            JournalSeal(self.boot, keyRing: KeyRing(current: .random()), storeID: self.storeID),
-            JournalSeal(self.boot, keyRing: self.keyRing, storeID: .random()),
+            JournalSeal(self.incarnation, keyRing: KeyRing(current: .random()), storeID: self.storeID),
+            JournalSeal(self.incarnation, keyRing: self.keyRing, storeID: .random()),
         ]
 
         #expect(self.seal.entries(in: frame) == [self.first])

@@ -1,0 +1,262 @@
+internal import Audit
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import KillSwitch
+internal import Listening
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+internal import TokenModel
+internal import TokenRefresh
+
+/// Answers the requests of operators, one at a time per connection.
+final class AdminController: Sendable {
+    let engine: RefreshEngine
+    let kills: KillSwitch
+    /// Where changes are recorded; `nil` where there are none.
+    let audit: AuditTrail?
+    let monitor: any GatewayMonitor
+    /// Lets operators in; `nil` where no tokens are asked for, and there is little to see.
+    let door: AdminAuthenticator?
+    /// Where there is a door.
+    let dashboard: Dashboard?
+    let limits: AdminLimits
+    let logger: Logger
+    /// When it was said last of an administrator that their role does not permit something.
+    private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
+
+    init(
+        engine: RefreshEngine,
+        kills: KillSwitch,
+        audit: AuditTrail?,
+        monitor: any GatewayMonitor,
+        door: AdminAuthenticator?,
+        isEncrypted: Bool = false,
+        limits: AdminLimits,
+        timepiece: Timepiece = .system,
+        logger: Logger
+    ) {
+        self.engine = engine
+        self.kills = kills
+        self.audit = audit
+        self.monitor = monitor
+        self.door = door
+        self.dashboard = door.map {
+            Dashboard($0, isEncrypted: isEncrypted, limits: limits, timepiece: timepiece, logger: logger)
+        }
+        self.limits = limits
+        self.logger = logger
+    }
+
+    /// Reads one request and writes its answer.
+    ///
+    /// - Parameter recognized: called when the request has shown that an administrator sent it, before it is answered.
+    /// - Throws: where the connection has to end.
+    @concurrent
+    func respond(
+        to request: Request,
+        with writer: consuming ResponseWriter,
+        on connection: any Channel,
+        recognized: @Sendable () -> Void
+    ) async throws {
+        var body = RequestBodyReader(request, on: connection)
+        var answer: AdminResponse
+        var isTurnedAway = false
+        let doorway = try await Doorway(connection)
+        let peer = doorway.peer.map { "unix socket, uid \($0.user)" } ?? PeerAddress.text(of: connection)
+        do {
+            if doorway == .network, let shown = try await self.dashboard?.respond(request, &body) {
+                answer = shown
+            } else {
+                let (route, administrator) = try await self.admit(request, at: doorway)
+                if administrator != nil { recognized() }
+                let deed = route.deed(request.method)
+                if let administrator, !administrator.role.permits(deed) {
+                    self.reportOverstep(by: administrator, request.method, route)
+                    throw AdminError.roleForbidden(administrator)
+                }
+                if request.headers[.expect]?.lowercased() == "100-continue" {
+                    try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+                }
+                let actor = AuditActor.admin(administrator?.name, at: peer)
+                answer = try await self.respond(request.method, route, &body, to: actor)
+                if self.door != nil, !route.isOpen { answer.fields["Martlet-Gateway"] = self.signature }
+            }
+        } catch let error as AdminError {
+            // Who brings none tries nothing out.
+            if error.isRefusal, Dashboard.presentsToken(request) { self.audit?.refusedToken(from: peer) }
+            self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
+            answer = error.respond
+            isTurnedAway = error.code == .unauthorized || error.code == .tooManyAttempts
+        }
+        try await answer.write(to: writer, isHead: request.method == .head)
+        try await body.discardRest()
+        // Those who try tokens out stand in line with all others for each of them: there are only so many connections.
+        if isTurnedAway { throw TurnedAway() }
+    }
+
+    /// One whose token is in other hands is told by what they try. Whoever tries without end must not fill the log.
+    private func reportOverstep(by administrator: Administrator, _ method: HTTPRequest.Method, _ route: AdminRoute) {
+        let now = BootInstant.now
+        let isNews = self.overstepsSaid.withLock { said in
+            // So it holds no more than are administrators within a minute.
+            said = said.filter { $0.value.duration(to: now) < .seconds(60) }
+            guard said[administrator] == nil else { return false }
+            said[administrator] = now
+            return true
+        }
+        guard isNews else { return }
+        self.logger.warning(
+            "an administrator asked for what their role does not permit",
+            metadata: [
+                LogField.administrator: "\(administrator.name)", LogField.role: "\(administrator.role.rawValue)",
+                LogField.method: "\(method.rawValue)", LogField.route: "\(route.pattern)",
+            ]
+        )
+    }
+
+    /// Ends a connection whose request was answered.
+    private struct TurnedAway: Error {}
+
+    /// How somebody came here.
+    private enum Doorway: Equatable {
+        case network
+        /// - Parameter peer: `nil` where the kernel does not tell.
+        case socket(peer: PeerIdentity?)
+
+        init(_ connection: any Channel) async throws {
+            guard case .unixDomainSocket = connection.localAddress else {
+                self = .network
+                return
+            }
+            self = .socket(peer: try await connection.peerIdentity().get())
+        }
+
+        var peer: PeerIdentity? {
+            if case .socket(let peer) = self { peer } else { nil }
+        }
+    }
+
+    /// Which gateway answers, for who has several.
+    private var signature: String { "\(self.kills.name) \(self.kills.incarnation.rawValue.prefix(8))" }
+
+    /// Who sends the request. Over the socket a user whom the kernel vouches for needs no token; one that is sent counts.
+    private func administrator(
+        sending request: Request,
+        at doorway: Doorway,
+        _ dashboard: Dashboard
+    ) async throws(AdminError) -> Administrator {
+        guard case .socket(let peer) = doorway else { return try await dashboard.admit(request.head) }
+        let authorization = request.headers[.authorization]
+        if authorization == nil, let administrator = Administrator(peer) { return administrator }
+        return try await dashboard.door.admit(authorization)
+    }
+
+    /// What the request is about, and who asks; `nil` where anybody may.
+    private func admit(_ request: Request, at doorway: Doorway) async throws(AdminError) -> (AdminRoute, Administrator?)
+    {
+        let route = AdminRoute(path: request.uri.path)
+        var administrator: Administrator?
+        if let dashboard = self.dashboard {
+            if route?.isOpen != true {
+                administrator = try await self.administrator(sending: request, at: doorway, dashboard)
+            }
+        } else if route?.isServedWithoutTokens != true {
+            throw .noSuchPath
+        }
+        guard let route else { throw .noSuchPath }
+        guard route.methods.contains(request.method) else {
+            throw .methodNotAllowed(route.methods.map(\.rawValue).joined(separator: ", "))
+        }
+        return (try route.with(request.uri.query), administrator)
+    }
+
+    @concurrent
+    private func respond(
+        _ method: HTTPRequest.Method,
+        _ route: AdminRoute,
+        _ body: inout RequestBodyReader,
+        to actor: AuditActor
+    ) async throws -> AdminResponse {
+        switch route {
+        case .health:
+            return AdminResponse(.ok, HealthResponse())
+        case .readiness:
+            let vitals = await self.monitor.vitals()
+            return AdminResponse(vitals.isReady ? .ok : .serviceUnavailable, ReadinessResponse(vitals))
+        case .metrics:
+            let metrics = await self.monitor.metrics()
+            return AdminResponse(.ok, text: metrics.text, contentType: metrics.contentType)
+        case .status:
+            let vitals = await self.monitor.vitals()
+            let accounts = await self.engine.statuses()
+            return AdminResponse(
+                .ok,
+                StatusResponse(
+                    vitals,
+                    self.engine.providerStatuses,
+                    accounts,
+                    killed: self.kills.killedScopes,
+                    waiting: self.kills.waitingScopes,
+                    lease: self.kills.leaseReading
+                )
+            )
+        case .accounts:
+            return AdminResponse(
+                .ok,
+                AccountsResponse(accounts: await self.engine.statuses().map(AccountResponse.init))
+            )
+        case .account(let account):
+            return AdminResponse(.ok, AccountResponse(try await self.status(of: account)))
+        case .accountWithUnrevoked(let account):
+            let status = try await self.status(of: account)
+            return AdminResponse(.ok, ShownAccountResponse(status, unrevoked: try await self.unrevoked(of: account)))
+        case .tokens(let account) where method == .put:
+            let tokens = try TokenImport(try await self.read(&body))
+            return AdminResponse(.ok, AccountResponse(try await self.importTokens(tokens, for: account, by: actor)))
+        case .tokens(let account):
+            try await self.expectNothing(in: &body)
+            let (status, tokens) = try await self.forgetTokens(of: account, by: actor)
+            return AdminResponse(.ok, ForgottenResponse(status, tokens))
+        case .refresh(let account):
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, AccountResponse(try await self.refresh(account, by: actor)))
+        case .adoption(let account):
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, AccountResponse(try await self.adopt(account, by: actor)))
+        case .killing:
+            let request = try KillRequest(try await self.read(&body))
+            let (report, isAudited) = try await self.kill(request, by: actor)
+            return AdminResponse(.ok, KillResponse(report, isAudited: isAudited))
+        case .revival:
+            let request = try RevivalRequest(try await self.read(&body))
+            return AdminResponse(.ok, try await self.revive(request, by: actor))
+        case .kills:
+            return AdminResponse(.ok, KillsResponse(await self.kills.listing()))
+        case .kill(let id):
+            return AdminResponse(.ok, KillResponse(try await self.killReport(id)))
+        case .killedTokens(let id):
+            return AdminResponse(.ok, KilledTokensResponse(try await self.killedTokens(id)))
+        case .replicas:
+            return AdminResponse(.ok, ReplicasResponse(try await self.replicas(), this: self.kills.incarnation))
+        case .replica(let name):
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, ForgottenReplicaResponse(try await self.forgetReplica(name, by: actor)))
+        case .audit(let query):
+            return AdminResponse(.ok, try await self.auditPage(query))
+        }
+    }
+
+    @concurrent
+    private func read(_ body: inout RequestBodyReader) async throws -> [UInt8] {
+        try await body.read(limit: self.limits.body, within: self.limits.bodyTime)
+    }
+
+    /// Nothing, or an object of nothing.
+    @concurrent
+    private func expectNothing(in body: inout RequestBodyReader) async throws {
+        let bytes = try await self.read(&body)
+        guard !bytes.isEmpty else { return }
+        try JSONFields(bytes).finish(expected: [])
+    }
+}

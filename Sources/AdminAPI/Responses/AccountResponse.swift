@@ -1,0 +1,55 @@
+internal import TokenModel
+internal import TokenRefresh
+
+/// An account as the API shows it. Every member is always there; one without a value is `null`.
+struct AccountResponse: Encodable, Sendable {
+    private let status: AccountStatus
+
+    init(_ status: AccountStatus) {
+        self.status = status
+    }
+
+    private enum Key: String, CodingKey {
+        case name, provider, configured, state, generation, scopes, trouble
+        case expiresAt = "expires_at"
+        case lastRefreshAt = "last_refresh_at"
+        case lastError = "last_error"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        try members.encode(self.status.account.rawValue, forKey: .name)
+        try members.encode(self.status.provider.rawValue, forKey: .provider)
+        try members.encode(self.status.isConfigured, forKey: .configured)
+        try members.encode(self.status.state.rawValue, forKey: .state)
+        try members.encode(self.status.expiresAt?.rfc3339, forKey: .expiresAt)
+        try members.encode(self.status.generation.rawValue, forKey: .generation)
+        try members.encode(self.status.lastRefreshAt?.rfc3339, forKey: .lastRefreshAt)
+        try members.encode(self.status.lastError, forKey: .lastError)
+        try members.encode(self.status.scopes, forKey: .scopes)
+        try members.encode(self.status.issue.map(Issue.init), forKey: .trouble)
+    }
+
+    /// What is wrong beside what the state says.
+    private struct Issue: Encodable {
+        let kind: String
+        let reason: String
+        let knownSince: String
+
+        init(_ trouble: AccountIssue) {
+            self.kind = trouble.kind.rawValue
+            self.reason = trouble.reason
+            self.knownSince = trouble.knownSince.rfc3339
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case kind, reason
+            case knownSince = "known_since"
+        }
+    }
+}
+
+/// All accounts.
+struct AccountsResponse: Encodable, Sendable {
+    let accounts: [AccountResponse]
+}

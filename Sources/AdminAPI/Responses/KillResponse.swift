@@ -1,0 +1,179 @@
+internal import KillSwitch
+internal import OAuth
+internal import TokenModel
+
+/// A kill as the API shows it. Every member is always there; one without a value is `null`.
+struct KillResponse: Encodable, Sendable {
+    private let report: KillReport
+    /// Only in the answer to who ordered it.
+    private let isAudited: Bool?
+
+    /// - Parameter isAudited: whether the order stands in the audit log.
+    init(_ report: KillReport, isAudited: Bool? = nil) {
+        self.report = report
+        self.isAudited = isAudited
+    }
+
+    private enum Key: String, CodingKey {
+        case id, scope, reason, state, store, epoch, streams, replicas, tokens, draining, audited
+        case wasKilled = "was_killed"
+        case startedAt = "started_at"
+        case completedAt = "completed_at"
+        case revivedAt = "revived_at"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        try members.encode(self.report.id.rawValue, forKey: .id)
+        try members.encode(ScopeResponse(self.report.scope), forKey: .scope)
+        try members.encode(self.report.reason, forKey: .reason)
+        try members.encode(self.report.state.rawValue, forKey: .state)
+        try members.encode(self.report.store.rawValue, forKey: .store)
+        // What has no place in the log yet has no number.
+        try members.encode(self.report.epoch == .start ? nil : self.report.epoch.rawValue, forKey: .epoch)
+        try members.encode(self.report.wasKilled, forKey: .wasKilled)
+        try members.encode(self.report.streams.rawValue, forKey: .streams)
+        try members.encode(self.report.replicas.map(Replica.init), forKey: .replicas)
+        try members.encode(Tokens(self.report.tokens), forKey: .tokens)
+        try members.encode(self.report.draining, forKey: .draining)
+        try members.encode(self.report.startedAt.rfc3339, forKey: .startedAt)
+        try members.encode(self.report.completedAt?.rfc3339, forKey: .completedAt)
+        try members.encode(self.report.revivedAt?.rfc3339, forKey: .revivedAt)
+        try members.encodeIfPresent(self.isAudited, forKey: .audited)
+    }
+
+    private struct Replica: Encodable {
+        let name: String
+        let state: String
+        let until: String?
+
+        init(_ replica: KillReport.Replica) {
+            self.name = replica.name
+            self.state = replica.state.rawValue
+            self.until = replica.until?.rfc3339
+        }
+    }
+
+    private struct Tokens: Encodable {
+        /// `false` in the answer to the order: the numbers say nothing yet.
+        let isCounted: Bool
+        let total: Int
+        let waiting: Int
+        let inFlight: Int
+        let revoked: Int
+        let refused: Int
+        let clientRefused: Int
+        let unsupported: Int
+        let unreachable: Int
+        /// Of those the ones that no provider is asked about any more.
+        let givenUp: Int
+        /// Left out where it is not known, or nothing waits.
+        let nextTryAt: String?
+
+        init(_ tokens: KillReport.Tokens) {
+            self.isCounted = tokens.isCounted
+            self.total = tokens.total
+            self.waiting = tokens.waiting
+            self.inFlight = tokens.inFlight
+            self.revoked = tokens.revoked
+            self.refused = tokens.refused
+            self.clientRefused = tokens.clientRefused
+            self.unsupported = tokens.unsupported
+            self.unreachable = tokens.unreachable
+            self.givenUp = tokens.givenUp
+            self.nextTryAt = tokens.nextTryAt?.rfc3339
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case total, waiting, revoked, refused, unsupported, unreachable
+            case isCounted = "counted"
+            case inFlight = "in_flight"
+            case clientRefused = "client_refused"
+            case givenUp = "given_up"
+            case nextTryAt = "next_try_at"
+        }
+    }
+}
+
+/// What a kill is about: one member, named for the kind.
+struct ScopeResponse: Encodable, Sendable {
+    private let scope: KillScope
+
+    init(_ scope: KillScope) {
+        self.scope = scope
+    }
+
+    private enum Key: String, CodingKey { case all, provider, account }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        switch self.scope {
+        case .all: try members.encode(true, forKey: .all)
+        case .provider(let provider): try members.encode(provider.rawValue, forKey: .provider)
+        case .account(let account): try members.encode(account.rawValue, forKey: .account)
+        }
+    }
+}
+
+/// All kills, the last first, as far as they are known.
+struct KillsResponse: Encodable, Sendable {
+    let kills: [KillResponse]
+    /// `unreachable`: there may be others, that this replica has not read.
+    let store: String
+
+    init(_ listing: KillListing) {
+        self.kills = listing.reports.map { KillResponse($0) }
+        self.store = (listing.isWhole ? KillReport.Store.reachable : .unreachable).rawValue
+    }
+}
+
+/// What was revived, by which entry of the log, and what is killed still.
+struct RevivalResponse: Encodable, Sendable {
+    let revived: ScopeResponse
+    let epoch: UInt64
+    let lifted: [Kill]
+    let killed: [ScopeResponse]
+
+    init(_ scope: KillScope, _ revival: KillRevival, killed: Set<KillScope>) {
+        self.revived = ScopeResponse(scope)
+        self.epoch = revival.epoch.rawValue
+        self.lifted = revival.lifted.map { Kill(id: $0.id.rawValue, epoch: $0.epoch.rawValue) }
+        self.killed = killed.sorted { $0.text < $1.text }.map(ScopeResponse.init)
+    }
+
+    /// A kill that holds no longer.
+    struct Kill: Encodable, Sendable {
+        let id: String
+        let epoch: UInt64
+    }
+}
+
+/// What became of each token that a kill took away; never a token.
+struct KilledTokensResponse: Encodable, Sendable {
+    let tokens: [Token]
+
+    init(_ records: [RevocationRecord]) {
+        self.tokens = records.map(Token.init)
+    }
+
+    struct Token: Encodable, Sendable {
+        private let record: RevocationRecord
+
+        init(_ record: RevocationRecord) {
+            self.record = record
+        }
+
+        private enum Key: String, CodingKey {
+            case account, kind, outcome
+            case endsAt = "ends_at"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encode(self.record.account.rawValue, forKey: .account)
+            try members.encode(self.record.kind == .refreshToken ? "refresh" : "access", forKey: .kind)
+            try members.encode(self.record.outcome.rawValue, forKey: .outcome)
+            try members.encode(self.record.endsAt?.rfc3339, forKey: .endsAt)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+internal import Crypto
+package import TokenModel
+
+/// The authorization codes that are out: each works once, for a minute, for the request it was issued to.
+package struct AuthorizationCodes: Sendable {
+    /// What a code that a client brought turned out to be.
+    package enum Redemption: Equatable, Sendable {
+        case approved(AuthorizationRequest)
+
+        /// It was redeemed before: what it yielded then must be revoked (RFC 6749 section 4.1.2).
+        case replayed(family: Int)
+    }
+
+    private struct Entry {
+        let request: AuthorizationRequest
+        let expiresAt: Moment
+        var family: Int?
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    package init() {}
+
+    /// Puts `code` out for `request`.
+    package mutating func issue(_ code: String, for request: AuthorizationRequest, at now: Moment) {
+        self.entries[code] = Entry(request: request, expiresAt: now.advanced(by: .seconds(60)))
+    }
+
+    /// Judges a code; a good one must be closed with ``close(_:family:)`` once its tokens are issued.
+    ///
+    /// Throws `invalid_grant` for a code that is unknown or too old, for another redirect URI, and unless `verifier`
+    /// fits the challenge. A verifier without a challenge is refused too: it is the sign of a downgrade (RFC 9700
+    /// section 4.8.2).
+    package func redeem(
+        _ code: String,
+        redirectURI: String?,
+        verifier: String?,
+        at now: Moment
+    ) throws(GrantRefusal) -> Redemption {
+        guard let entry = self.entries[code] else {
+            throw GrantRefusal(.invalidGrant, "the code is unknown")
+        }
+        if let family = entry.family {
+            return .replayed(family: family)
+        }
+        guard now.boot < entry.expiresAt.boot else {
+            throw GrantRefusal(.invalidGrant, "the code is too old")
+        }
+        guard redirectURI == entry.request.redirectURI else {
+            throw GrantRefusal(.invalidGrant, "the redirect_uri is not the one the code was issued for")
+        }
+        guard verifier.map(Self.challenge(of:)) == entry.request.challenge else {
+            throw GrantRefusal(.invalidGrant, "the code_verifier does not fit the code_challenge")
+        }
+        return .approved(entry.request)
+    }
+
+    /// Marks a code as redeemed.
+    package mutating func close(_ code: String, family: Int) {
+        self.entries[code]?.family = family
+    }
+
+    /// The S256 challenge of a verifier (RFC 7636 section 4.2).
+    package static func challenge(of verifier: String) -> String {
+        Base64URL.encode(SHA256.hash(data: Array(verifier.utf8)))
+    }
+}

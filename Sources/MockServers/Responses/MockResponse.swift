@@ -1,0 +1,63 @@
+internal import NIOCore
+
+/// A response that is ready to be written. `Date`, `Content-Length` and `Connection` are added on the way where they are missing.
+package struct MockResponse: Equatable, Sendable {
+    package var status: Int
+    package var fields: [HeaderField]
+    package var body: MockResponseBody
+
+    package init(status: Int, fields: [HeaderField] = [], body: MockResponseBody = .empty) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
+    /// Whether it has the field `name`, in any case.
+    package func has(_ name: String) -> Bool { self.fields.contains { $0.isNamed(name) } }
+
+    /// An answer of a line of JSON that nobody may keep (RFC 6749 section 5.1 asks for that where tokens are in it).
+    static func json(_ value: some Encodable, status: Int = 200, fields: [HeaderField] = []) throws -> MockResponse {
+        MockResponse(
+            status: status,
+            fields: [HeaderField("Content-Type", "application/json"), HeaderField("Cache-Control", "no-store")]
+                + fields,
+            body: .whole(ByteBuffer(bytes: try JSONText.encode(value) + [UInt8(ascii: "\n")]))
+        )
+    }
+
+    /// A refusal in the words of RFC 6749 section 5.2.
+    static func refusal(_ refusal: GrantRefusal) throws -> MockResponse {
+        let body = ErrorBody(error: refusal.code.rawValue, error_description: refusal.message)
+        return switch refusal.code {
+        case .invalidClient:
+            try .json(
+                body,
+                status: 401,
+                fields: [HeaderField("WWW-Authenticate", #"Basic realm="martlet-mock""#)]
+            )
+        case .serverError:
+            try .json(body, status: 500)
+        default:
+            try .json(body, status: 400)
+        }
+    }
+
+    /// There is nothing at this path.
+    static func notFound() throws -> MockResponse {
+        try .json(ErrorBody(error: "not_found", error_description: "there is nothing at this path"), status: 404)
+    }
+
+    /// There is something at this path, but not for this method.
+    static func methodNotAllowed(allow: String) throws -> MockResponse {
+        try .json(
+            ErrorBody(error: "method_not_allowed", error_description: "use \(allow)"),
+            status: 405,
+            fields: [HeaderField("Allow", allow)]
+        )
+    }
+
+    private struct ErrorBody: Encodable {
+        let error: String
+        let error_description: String
+    }
+}

@@ -1,0 +1,73 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import NIOCore
+internal import TokenModel
+
+/// Writes a response to the wire.
+struct MockResponseWriter {
+    /// The request it answers.
+    let head: ReceivedHead
+    let connection: WireConnection
+
+    /// Writes the head and the body, or the head of the whole and half of the body.
+    ///
+    /// Runs off any actor, as the framework's writer does.
+    @concurrent func write(_ response: MockResponse, half: Bool, closes: Bool, with writer: consuming ResponseWriter)
+        async throws
+    {
+        let httpResponse = self.httpResponse(to: response, closes: closes || half)
+        // RFC 9110 section 6.4.1: these never have a body, whatever the head says.
+        guard self.head.method != "HEAD", response.status != 204, response.status != 304 else {
+            return try await writer.writeResponse(httpResponse)
+        }
+        let body = half ? response.body.firstHalf : response.body
+        if !half, case .whole(let bytes) = body {
+            return try await writer.write(response: httpResponse, body: ResponseBody(byteBuffer: bytes))
+        }
+        var bodyWriter: any ResponseBodyWriter = try await writer.writeHead(httpResponse)
+        try await self.write(body, with: &bodyWriter)
+        if !half {
+            try await bodyWriter.finish(nil)
+        }
+    }
+
+    private func httpResponse(to response: MockResponse, closes: Bool) -> HTTPResponse {
+        var fields = HTTPFields()
+        for field in response.fields {
+            guard let name = HTTPField.Name(field.name) else { continue }
+            fields.append(HTTPField(name: name, value: field.value))
+        }
+        if !fields.contains(.date) {
+            fields[.date] = Moment.now.wall.httpDate
+        }
+        if let length = response.body.length, !fields.contains(.contentLength), !fields.contains(.transferEncoding) {
+            fields[.contentLength] = String(length)
+        }
+        if closes, !fields.contains(.connection) {
+            fields[.connection] = "close"
+        }
+        return HTTPResponse(status: HTTPResponse.Status(code: response.status), headerFields: fields)
+    }
+
+    @concurrent private func write(_ body: MockResponseBody, with writer: inout any ResponseBodyWriter) async throws {
+        switch body {
+        case .empty:
+            break
+        case .whole(let bytes):
+            try await writer.write(bytes)
+        case .pattern(var left):
+            while left > 0 {
+                let length = min(left, BytePattern.block.readableBytes)
+                try await writer.write(BytePattern.block.getSlice(at: 0, length: length) ?? BytePattern.block)
+                left -= length
+            }
+        case .events(let count, let every):
+            let start = ContinuousClock.now
+            for number in 0..<count {
+                // Counted from the start, so that slow writes don't add up.
+                try await Task.sleep(until: start.advanced(by: every * number), clock: .continuous)
+                try await writer.write(ByteBuffer(string: "id: \(number + 1)\ndata: event \(number + 1)\n\n"))
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+internal import AsyncHTTPClient
+internal import NIOCore
+internal import NIOHTTP1
+internal import OAuth
+internal import Synchronization
+internal import TokenModel
+
+/// Keeps as much of an answer as a verdict needs, whatever becomes of the connection after it.
+final class ResponseCollector: HTTPClientResponseDelegate {
+    typealias Response = Void
+
+    /// The answer is larger than anything we read; thrown to have the connection closed.
+    struct TooLarge: Error {}
+
+    private struct Collected {
+        var head: HTTPResponseHead?
+        var body = ByteBuffer()
+        var hasEnded = false
+        var isTooLarge = false
+    }
+
+    private let collected = Mutex(Collected())
+    private let isEncrypted: Bool
+
+    /// - Parameter isEncrypted: Then a connection that was not closed in order is an error, and the end of an answer
+    ///   without a length is certain.
+    init(isEncrypted: Bool) { self.isEncrypted = isEncrypted }
+
+    func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
+        self.collected.withLock { $0.head = head }
+        return task.eventLoop.makeSucceededVoidFuture()
+    }
+
+    func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ part: ByteBuffer) -> EventLoopFuture<Void> {
+        let fits = self.collected.withLock { collected in
+            guard collected.body.readableBytes + part.readableBytes <= ProviderResponse.bodyLimit else {
+                collected.isTooLarge = true
+                return false
+            }
+            collected.body.writeImmutableBuffer(part)
+            return true
+        }
+        return fits ? task.eventLoop.makeSucceededVoidFuture() : task.eventLoop.makeFailedFuture(TooLarge())
+    }
+
+    func didFinishRequest(task: HTTPClient.Task<Void>) {
+        self.collected.withLock { $0.hasEnded = true }
+    }
+
+    /// What there is; `nil` without a head.
+    func response() -> ProviderResponse? {
+        self.collected.withLock { collected in
+            guard let head = collected.head else { return nil }
+            return ProviderResponse(
+                status: Int(head.status.code),
+                contentType: head.headers.first(name: "Content-Type"),
+                contentEncoding: Self.encoding(head.headers),
+                retryAfter: head.headers.first(name: "Retry-After"),
+                date: head.headers.first(name: "Date"),
+                body: Secret(collected.body.readableBytesView),
+                bodyEnd: self.bodyEnd(collected, head)
+            )
+        }
+    }
+
+    private func bodyEnd(_ collected: Collected, _ head: HTTPResponseHead) -> ProviderResponse.BodyEnd {
+        if collected.isTooLarge { return .tooLarge }
+        guard collected.hasEnded else { return .cut }
+        let hasLength =
+            head.headers.contains(name: "Content-Length") || head.headers.contains(name: "Transfer-Encoding")
+        return hasLength || self.isEncrypted ? .proven : .assumed
+    }
+
+    /// Anything done to the body on the way, be it called a content or a transfer encoding.
+    private static func encoding(_ headers: HTTPHeaders) -> String? {
+        let encodings =
+            headers["Content-Encoding"]
+            + headers["Transfer-Encoding"].filter { $0.lowercased() != "chunked" }
+        return encodings.isEmpty ? nil : encodings.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,135 @@
+internal import TokenModel
+internal import TokenStorage
+
+/// What is wrong with an account while its access token may still be valid.
+extension AccountState {
+    /// Takes note that an upstream answered 401 to the token set that a wish names, where that is the current one.
+    mutating func noteRefusal(in request: CredentialRequest, now: BootInstant) {
+        guard case .credential(refused: let generation?) = request, let tokenVersion = self.snapshot?.tokenVersion,
+            tokenVersion.generation == generation
+        else { return }
+        self.noteRefusal(of: tokenVersion, now: now)
+    }
+
+    /// The same of a token set that is known.
+    mutating func noteRefusal(of tokenVersion: TokenVersion, now: BootInstant) {
+        guard self.snapshot?.tokenVersion == tokenVersion, self.refusal?.of != tokenVersion else { return }
+        self.refusal = (tokenVersion, now)
+    }
+
+    /// Keeps since when no other token set is to be had, however often that is tried.
+    mutating func noteIssue(at now: BootInstant) {
+        self.issueSince = self.ownCause(at: now)?.since
+    }
+
+    /// Whether the provider refused the client, or what it asks for the account, when it was asked last, or may have.
+    func isClientRefused(at now: BootInstant) -> Bool {
+        let record = self.snapshot?.entry?.record
+        let isUnclear =
+            record?.binding.match(self.binding) == .same
+            && record?.failureRecord.map { FailureKind(of: $0) } == .refused
+        return isUnclear || self.ownCause(at: now)?.kind == .clientRefused
+    }
+
+    /// What is wrong, if anything.
+    ///
+    /// A 401 alone is nothing: the refresh that it leads to may be under way, and an upstream that refuses what that brought
+    /// refuses everything.
+    ///
+    /// - Parameter gate: the provider's.
+    func issue(_ gate: ProviderGate?, now: Moment) -> AccountIssue? {
+        let causes = [self.ownCause(at: now.boot), IssueCause(gate, now: now.boot)].compactMap { $0 }
+        guard let cause = causes.first(where: { $0.kind == .clientRefused }) ?? causes.first else { return nil }
+        if let refusal, refusal.of == self.snapshot?.tokenVersion,
+            self.snapshot?.freshness.isUsable(at: now.boot) == true
+        {
+            return AccountIssue(
+                kind: .tokenRefused,
+                reason: cause.reason,
+                knownSince: now.wallTime(at: max(refusal.at, cause.since))
+            )
+        }
+        return AccountIssue(kind: cause.kind, reason: cause.reason, knownSince: now.wallTime(at: cause.since))
+    }
+
+    /// Why this account has no other token set than the current one.
+    private func ownCause(at now: BootInstant) -> IssueCause? {
+        let since = self.issueSince ?? now
+        let record = self.snapshot?.entry?.record
+        if let record, let failureRecord = record.failureRecord, record.binding.match(self.binding) == .same {
+            let kind: AccountIssue.Kind = FailureKind(of: failureRecord).isOfClient ? .clientRefused : .refreshFailing
+            return IssueCause(kind: kind, reason: failureRecord.reason, since: since)
+        }
+        if let finding, let cause = IssueCause(finding, since: since) { return cause }
+        guard !self.mints, let tokens = record?.tokens, tokens.refreshToken == nil else { return nil }
+        return IssueCause(kind: .refreshFailing, reason: AccountIssue.noRefreshToken, since: since)
+    }
+}
+
+private struct IssueCause {
+    let kind: AccountIssue.Kind
+    let reason: String
+    let since: BootInstant
+
+    init(kind: AccountIssue.Kind, reason: String, since: BootInstant) {
+        self.kind = kind
+        self.reason = reason
+        self.since = since
+    }
+
+    /// What the end of a flight says, where the account's state does not say it.
+    init?(_ error: CredentialError, since: BootInstant) {
+        switch error.code {
+        case .providerConfig where error.isNotProvider:
+            self.init(kind: .refreshFailing, reason: error.word, since: since)
+        case .providerConfig: self.init(kind: .clientRefused, reason: error.code.rawValue, since: since)
+        case .refreshFailed:
+            self.init(kind: .refreshFailing, reason: error.word, since: since)
+        case .storeLost, .overloaded, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: return nil
+        }
+    }
+
+    /// What a provider that is asked nothing just now means to an account that was not tried itself.
+    init?(_ gate: ProviderGate?, now: BootInstant) {
+        guard let gate else { return nil }
+        let since = gate.heldSince ?? now
+        switch gate.availability {
+        case .refusesClient:
+            self.init(kind: .clientRefused, reason: CredentialError.Code.providerConfig.rawValue, since: since)
+        case .failing: self.init(kind: .refreshFailing, reason: AccountIssue.providerFailing, since: since)
+        case .notProvider: self.init(kind: .refreshFailing, reason: AccountIssue.notProvider, since: since)
+        case .answering: return nil
+        }
+    }
+}
+
+extension FlightOutcome {
+    /// Whether the error it ended with says something of the provider or the grant. What does not leaves what was known of
+    /// them as it is.
+    func tells(of error: CredentialError) -> Bool {
+        switch error.code {
+        // Of the store the gateway's readiness tells.
+        case .storeLost, .overloaded, .accountUnreadable: false
+        // Else it was the gateway that did not ask: its own bounds, a reload, another process's claim.
+        case .refreshFailed: error.restraint == nil && (self.uses > 0 || self.failure != nil)
+        case .providerConfig, .reauthorizationRequired, .accountEmpty, .killed: true
+        }
+    }
+}
+
+extension FailureKind {
+    /// The provider knows what it refuses: the client, or what that asks for.
+    fileprivate var isOfClient: Bool {
+        switch self {
+        case .config, .accountConfig: true
+        case .notSent, .ambiguous, .throttled, .refused, .notProvider, .dead: false
+        }
+    }
+}
+
+extension Moment {
+    /// What the wall clock would have shown at an earlier moment, had it never jumped.
+    fileprivate func wallTime(at instant: BootInstant) -> WallTime {
+        self.wall.advanced(by: .zero - max(instant.duration(to: self.boot), .zero))
+    }
+}

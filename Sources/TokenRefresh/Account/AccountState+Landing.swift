@@ -1,0 +1,215 @@
+package import TokenModel
+package import TokenStorage
+
+/// What a record that was read or written means to those who wait.
+extension AccountState {
+    /// Takes a flight's outcome: every waiter is served by it, or waits for the one more flight that it asks for.
+    ///
+    /// - Parameter obstacle: the error for whoever asks for another flight, where none may start any more.
+    package mutating func land(
+        _ outcome: FlightOutcome,
+        unless obstacle: CredentialError? = nil,
+        now: BootInstant
+    ) -> Landing {
+        let wasForced = self.flight?.isForced ?? false
+        let wasErrand = self.flight?.ripe != nil
+        self.flight = nil
+        let markBefore = self.snapshot?.tokenVersion
+        self.watch = outcome.watch
+        if let snapshot = outcome.snapshot, self.isNewer(snapshot.entry) {
+            self.accept(snapshot)
+        }
+        if self.snapshot?.tokenVersion == markBefore {
+            self.rest(after: outcome.result, wasErrand: wasErrand, now: now)
+        }
+        switch outcome.result {
+        case .committed, .settled:
+            self.lastError = nil
+            self.failedAt = nil
+            self.finding = nil
+        case .failed(let error):
+            self.lastError = error
+            self.failedAt = now
+            if outcome.tells(of: error) { self.finding = error }
+            if error.code == .accountUnreadable { self.unreadable = error }
+            // A refresh that was to settle a doubt about the stored times has failed.
+            if let freshness = self.snapshot?.freshness { self.snapshot?.freshness = freshness.believed }
+        }
+        self.keepUnwritten(of: outcome, now: now)
+        self.noteIssue(at: now)
+        self.endRetry(with: outcome, now: now)
+        var landing = Landing(event: self.announcement(now: now))
+        for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
+            let result = self.result(of: waiting, after: outcome.result, wasForced: wasForced, now: now)
+            if result == nil, obstacle == nil {
+                let refresh = self.refresh(of: waiting.request, now: now)
+                landing.start = RefreshRequest(
+                    refused: landing.start?.refused ?? refresh.refused,
+                    isForced: landing.start?.isForced ?? false || refresh.isForced
+                )
+            } else {
+                self.waiting[id] = nil
+                landing.served.append(
+                    Served(waiter: waiting.waiter, result: result ?? .failure(obstacle ?? .stopping(self.account)))
+                )
+            }
+        }
+        self.flight = landing.start
+        return landing
+    }
+
+    /// Takes a record that was read because it may have changed; serves whom it serves.
+    package mutating func observe(_ entry: AccountVault.Entry?, now: Moment) -> Landing {
+        guard self.isNewer(entry) else { return Landing() }
+        self.accept(RecordSnapshot(entry, after: self.snapshot, now: now))
+        return self.serveUsable(now: now.boot)
+    }
+
+    /// Takes a record that counts although it is older than the known one: the store has lost that.
+    ///
+    /// - Parameter known: what it was held against; nothing is taken where this desk knows of something else by now.
+    package mutating func fallBack(
+        to entry: AccountVault.Entry?,
+        from known: AccountVault.Entry,
+        now: Moment
+    ) -> Landing {
+        guard self.snapshot?.entry == known else { return Landing() }
+        self.accept(RecordSnapshot(entry, after: self.snapshot, now: now))
+        self.fellAt = self.revision
+        return self.serveUsable(now: now.boot)
+    }
+
+    /// Takes a record that this process has just written itself.
+    ///
+    /// - Parameter isStored: `false` where the store does not have it yet, and the journal has.
+    package mutating func replace(
+        _ entry: AccountVault.Entry,
+        receipt: Freshness.Receipt,
+        isStored: Bool = true,
+        now: Moment
+    ) -> Landing {
+        guard self.isNewer(entry) else { return Landing() }
+        self.accept(RecordSnapshot(entry, after: self.snapshot, receipt: receipt, now: now), isStored: isStored)
+        return self.serveUsable(now: now.boot)
+    }
+
+    /// Takes note that the record does not open.
+    ///
+    /// - Returns: whether that is new.
+    package mutating func observeUnreadable(_ error: CredentialError) -> Bool {
+        defer { self.unreadable = error }
+        return self.unreadable == nil
+    }
+
+    /// Reads overtake one another; an older version than the known one says nothing any more. Nor does a later version with
+    /// an older token set of the grant: the store has fallen back, and the refresh token in it was rotated away.
+    private func isNewer(_ entry: AccountVault.Entry?) -> Bool {
+        guard let known = self.snapshot?.entry else { return true }
+        guard let entry, entry.version >= known.version else { return false }
+        return entry.record.grant != known.record.grant || entry.record.generation >= known.record.generation
+    }
+
+    private mutating func accept(_ snapshot: RecordSnapshot, isStored: Bool = true) {
+        // Another token set, or one that was adopted: what failed before says nothing of it.
+        if self.snapshot?.tokenVersion != snapshot.tokenVersion
+            || !Self.isOfOneClient(self.snapshot?.entry?.record, snapshot.entry?.record)
+        {
+            self.lastError = nil
+            self.failedAt = nil
+            self.finding = nil
+            self.toldOutages = []
+            self.restsUntil = .distantPast
+            self.issueSince = nil
+            self.retry = .no
+        }
+        let known = self.snapshot
+        // Tokens that were put in place of others have no refreshes behind them.
+        if let tokenVersion = known?.tokenVersion, tokenVersion.grant != snapshot.tokenVersion?.grant {
+            self.limit = RefreshLimit()
+        }
+        self.snapshot = snapshot
+        self.revision += 1
+        // Known since it was first seen, however often it is read again.
+        if isStored, self.stored == nil || self.stored?.entry != snapshot.entry {
+            self.stored = (snapshot.entry, self.revision)
+        }
+        // A flight that was under way when the backoff was ended has its own copy of before.
+        self.snapshot?.endPause(like: known)
+        self.unreadable = nil
+        if let entry = snapshot.entry, let claim = entry.record.claim {
+            _ = self.watch.saw(claim, in: entry.version, at: snapshot.readAt)
+        }
+        self.noteIssue(at: snapshot.readAt)
+    }
+
+    private static func isOfOneClient(_ known: AccountRecord?, _ record: AccountRecord?) -> Bool {
+        guard let known, let record else { return known == nil && record == nil }
+        return known.binding.match(record.binding) == .same
+    }
+
+    mutating func serveUsable(now: BootInstant) -> Landing {
+        var landing = Landing(event: self.announcement(now: now))
+        for (id, waiting) in self.waiting.sorted(by: { $0.key < $1.key }) {
+            guard case .credential = waiting.request,
+                case .usable(let credential) = self.availability(for: waiting.request, now: now)
+            else { continue }
+            self.waiting[id] = nil
+            landing.served.append(
+                Served(waiter: waiting.waiter, result: .success(self.hand(credential, to: waiting, now)))
+            )
+        }
+        return landing
+    }
+
+    /// What a flight's end means to one who waited; `nil`: another flight must say.
+    private mutating func result(
+        of waiting: Waiting,
+        after result: FlightOutcome.Result,
+        wasForced: Bool,
+        now: BootInstant
+    ) -> Result<UpstreamCredential, CredentialError>? {
+        if waiting.request == .refresh {
+            // Whether there is a valid token all the same is not what was asked.
+            if case .failed(let error) = result { return .failure(error) }
+            if !wasForced, result == .settled { return nil }
+        }
+        let request = waiting.request == .refresh ? .credential(refused: nil) : waiting.request
+        switch (self.availability(for: request, now: now), result) {
+        case (.usable(let credential), _): return .success(self.hand(credential, to: waiting, now))
+        case (_, .failed(let error)): return .failure(error)
+        case (.blocked(let error), .committed), (.blocked(let error), .settled): return .failure(error)
+        case (.refreshable, .committed): return .failure(.expiredOnArrival(self.account))
+        case (.refreshable, .settled): return nil
+        }
+    }
+
+    private mutating func hand(_ credential: UpstreamCredential, to waiting: Waiting, _ now: BootInstant)
+        -> UpstreamCredential
+    {
+        if case .credential(refused: let generation?) = waiting.request, generation != credential.generation {
+            self.refusals.brings(TokenVersion(grant: credential.grant, generation: credential.generation), now: now)
+        }
+        return credential
+    }
+
+    /// Tells the event loops' slots what has changed since they were last told.
+    private mutating func announcement(now: BootInstant) -> CredentialEvent? {
+        let credential: UpstreamCredential?
+        if let snapshot, !snapshot.freshness.isDoubtful,
+            case .usable(let usable) = snapshot.availability(
+                of: self.account,
+                bound: self.binding,
+                mints: self.mints,
+                under: self.epochs,
+                at: now
+            )
+        {
+            credential = usable
+        } else {
+            credential = nil
+        }
+        guard credential != self.announced else { return nil }
+        self.announced = credential
+        return credential.map { .installed($0) } ?? .dropped(self.account)
+    }
+}

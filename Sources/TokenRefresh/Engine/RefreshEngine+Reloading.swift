@@ -1,0 +1,86 @@
+internal import Logging
+internal import Synchronization
+internal import TokenModel
+
+/// Going by another configuration.
+extension RefreshEngine {
+    /// Takes these plans in place of those there were.
+    ///
+    /// A flight whose request has gone ends by the plan that it began with, and commits: no grant is lost. One that has sent
+    /// nothing yet does not any more where its account is gone, or is asked for elsewhere. An account that is gone gives
+    /// no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it stays.
+    /// A provider that is held, or an account, is tried at once: the configuration may have been the reason. Where a client
+    /// was refused that has another secret now, say, that is found out although nobody needs a token.
+    package func reload(_ plans: [AccountConfiguration], waiters: Int) {
+        let now = self.timepiece.now.boot
+        let (served, relieved) = self.state.withLock { state in
+            let old = state.plans
+            let failing = state.gates.filter { $0.value.isFailing }.keys
+            state.plans = Self.byAccount(plans)
+            state.limits.waiters = waiters
+            state.gates = Self.gates(state.plans, after: state.gates, now: now)
+            for plan in old.values where state.plans[plan.account]?.provider != plan.provider {
+                state.agenda.set(nil, for: plan.account, of: plan.provider)
+            }
+            for account in old.keys where state.plans[account] == nil { self.retireIfGone(account, &state) }
+            var served: [Account.Served] = []
+            for plan in state.plans.values {
+                served += self.reload(plan, after: old[plan.account], now: now, &state)
+            }
+            return (served, failing.filter { state.gates[$0]?.isFailing == false })
+        }
+        for provider in relieved {
+            self.logger.notice(
+                "a provider is not left alone any more: it has one account now, whose own backoff is all",
+                metadata: [LogField.provider: "\(provider)"]
+            )
+        }
+        self.settle(served)
+    }
+
+    private func reload(
+        _ plan: AccountConfiguration,
+        after old: AccountConfiguration?,
+        now: BootInstant,
+        _ state: inout State
+    ) -> [Account.Served] {
+        let asksOtherwise = old.map { !$0.asks(like: plan) || $0.scopes != plan.scopes } ?? false
+        let landing =
+            state.accountStates[plan.account]?
+            .reload(
+                binding: plan.binding,
+                mints: plan.grant.mints,
+                asksOtherwise: asksOtherwise,
+                now: now
+            ) ?? Account.Landing()
+        if state.accountStates[plan.account] == nil { state.accountStates[plan.account] = Account(plan, state.epochs) }
+        state.waiters -= landing.served.count
+        if let event = landing.event { self.relay.post(event) }
+        if state.accountStates[plan.account]?.snapshot == nil {
+            state.agenda.set(now, for: plan.account, of: plan.provider)
+            self.ringIfEarlier(&state)
+        } else {
+            self.reschedule(plan.account, &state)
+        }
+        return landing.served
+    }
+
+    /// Gives up the desk of an account that is no longer in the configuration, when no flight of its is under way.
+    func retireIfGone(_ account: AccountID, _ state: inout State) {
+        guard state.plans[account] == nil, state.accountStates[account]?.isFlying == false else { return }
+        state.accountStates[account] = nil
+        self.relay.post(.retired(account))
+    }
+}
+
+extension AccountState {
+    /// The desk of an account that is new here.
+    init(_ plan: AccountConfiguration, _ epochs: KillEpochs = KillEpochs()) {
+        self.init(
+            account: plan.account,
+            binding: plan.binding,
+            mints: plan.grant.mints,
+            epochs: epochs
+        )
+    }
+}

@@ -1,0 +1,160 @@
+import NIOCore
+import NIOPosix
+import Proxy
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+@Suite struct DirectOutputTests {
+    /// A connection, the other end of it, and the short way out, for the connection's loop alone.
+    private struct Connection: Sendable {
+        let upstream: Upstream
+        let channel: any Channel
+        let peer: Peer
+        let output: NIOLoopBoundBox<SocketFastPath>
+
+        static func make() async throws -> Connection {
+            let upstream = try await Upstream.start(isNarrow: true)
+            let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(host: "127.0.0.1", port: upstream.port).get()
+            let output = try await channel.eventLoop.submit {
+                NIOLoopBoundBox(try #require(SocketFastPath(channel)), eventLoop: channel.eventLoop)
+            }.get()
+            return Connection(upstream: upstream, channel: channel, peer: try await upstream.accept(), output: output)
+        }
+
+        /// Sends a piece, and says how much of it is left.
+        func send(_ piece: ByteBuffer) async throws -> Int {
+            let output = self.output
+            return try await self.channel.eventLoop.submit {
+                var rest = piece
+                let isSent = output.value.send(&rest)
+                #expect(isSent == (rest.readableBytes == 0))
+                return rest.readableBytes
+            }.get()
+        }
+
+        /// Sends pieces, as a connection does: what the kernel does not take is the channel's.
+        ///
+        /// - Returns: whether the channel was needed.
+        func write(_ piece: ByteBuffer) async throws -> Bool {
+            let (output, channel) = (self.output, self.channel)
+            return try await channel.eventLoop.submit {
+                var rest = piece
+                if output.value.send(&rest) { return false }
+                output.value.usesChannel()
+                channel.writeAndFlush(rest, promise: nil)
+                return true
+            }.get()
+        }
+
+        func end() async throws {
+            try? await self.channel.close().get()
+            try await self.upstream.stop()
+        }
+    }
+
+    private func piece(_ number: Int) -> ByteBuffer {
+        ByteBuffer(bytes: (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 251 &+ $0 &+ number) })
+    }
+
+    @Test func `given room in the kernel, a piece leaves without the channel`() async throws {
+        let connection = try await Connection.make()
+        #expect(try await connection.send(ByteBuffer(string: "hello")) == 0)
+        #expect(String(buffer: try await connection.peer.bytes(5)) == "hello")
+        try await connection.end()
+    }
+
+    @Test func `given a peer that does not read, what the kernel refuses comes behind what it took, in order`()
+        async throws
+    {
+        let connection = try await Connection.make()
+        var expected = ByteBuffer()
+        var waited = 0
+        for number in 0..<200 where waited < 3 {
+            expected.writeImmutableBuffer(self.piece(number))
+            waited += try await connection.write(self.piece(number)) ? 1 : 0
+        }
+        // A piece that the kernel took in part, and two that it was not asked about.
+        #expect(waited == 3)
+        #expect(try await connection.peer.bytes(expected.readableBytes) == expected)
+        // The channel has nothing any more: the short way is open again.
+        try await eventually("the channel to have sent all") {
+            try await connection.write(ByteBuffer(string: "x")) == false
+        }
+        try await connection.end()
+    }
+
+    @Test func `given something in the channel that is not flushed, nothing overtakes it`() async throws {
+        let connection = try await Connection.make()
+        let (channel, output) = (connection.channel, connection.output)
+        try await channel.eventLoop.submit {
+            output.value.usesChannel()
+            channel.write(ByteBuffer(string: "first "), promise: nil)
+        }.get()
+        #expect(try await connection.send(ByteBuffer(string: "second")) == 6)
+        channel.writeAndFlush(ByteBuffer(string: "second"), promise: nil)
+        #expect(String(buffer: try await connection.peer.bytes(12)) == "first second")
+        try await connection.end()
+    }
+
+    @Test func `given a closed channel, nothing goes to whoever has its socket's number next`() async throws {
+        var wasTaken = false
+        // Another thread may be faster to take a number.
+        for _ in 0..<20 where !wasTaken {
+            let connection = try await Connection.make()
+            let (channel, output) = (connection.channel, connection.output)
+            wasTaken = try await channel.eventLoop.submit {
+                let operations = channel.pipeline.syncOperations
+                let number = try operations.withUnsafeTransportIfAvailable(of: CInt.self) { $0 }
+                let next = try SocketPair()
+                channel.close(promise: nil)
+                // Within the tick: nobody has been told yet.
+                let copy = fcntl(next.near, F_DUPFD, try #require(number))
+                defer { close(copy) }
+                var rest = ByteBuffer(string: "late")
+                let isSent = output.value.send(&rest)
+                let isEmpty = next.isEmpty
+                #expect(!isSent && rest.readableBytes == 4)
+                #expect(isEmpty)
+                return copy == number
+            }.get()
+            try await connection.end()
+        }
+        #expect(wasTaken)
+    }
+
+    @Test func `given a peer that has reset the connection, all is left to the channel`() async throws {
+        let connection = try await Connection.make()
+        try await connection.peer.reset()
+        try await eventually("the reset to arrive") { try await connection.send(ByteBuffer(string: "late")) == 4 }
+        try await connection.end()
+    }
+}
+
+/// Two sockets that are connected to each other.
+private struct SocketPair: ~Copyable {
+    let near: CInt
+    private let far: CInt
+
+    init() throws {
+        var pair: [CInt] = [-1, -1]
+        guard unsafe socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0 else {
+            throw IOError(errnoCode: errno, reason: "socketpair")
+        }
+        (self.near, self.far) = (pair[0], pair[1])
+    }
+
+    deinit {
+        close(self.near)
+        close(self.far)
+    }
+
+    /// Nothing has come from the near one.
+    var isEmpty: Bool {
+        var byte: UInt8 = 0
+        return unsafe recv(self.far, &byte, 1, CInt(MSG_DONTWAIT)) < 0 && errno == EAGAIN
+    }
+}

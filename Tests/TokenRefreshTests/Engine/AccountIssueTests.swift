@@ -1,0 +1,189 @@
+import OAuth
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// What is told of an account beside a state that sounds well.
+@Suite struct AccountTroubleTests {
+    private let house = House()
+    private let provider = ScriptedTokenEndpoint()
+    private let bob = AccountID("bob")
+
+    @Test func `a refused client stands beside the valid tokens of all the provider's accounts`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.put(.valid(), for: self.bob)
+        self.provider.answer(.config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            let before = await replica.engine.status(of: alice)
+            #expect(before?.issue == nil)
+            let since = self.house.clock.wall
+
+            _ = await replica.engine.refreshNow(alice)
+            self.house.clock.advance(by: .seconds(20))
+            let tried = await replica.engine.status(of: alice)
+            let other = await replica.engine.status(of: self.bob)
+
+            #expect(tried?.state == .valid)
+            #expect(tried?.issue?.kind == .clientRefused)
+            #expect(tried?.issue?.reason == "config.invalid_client")
+            #expect(tried?.issue?.knownSince == since)
+            #expect(other?.state == .valid)
+            #expect(other?.lastError == nil)
+            #expect(other?.issue?.kind == .clientRefused)
+            #expect(other?.issue?.reason == "provider_config")
+            #expect(other?.issue?.knownSince == since)
+        }
+    }
+
+    @Test func `a provider that takes the client again ends the trouble of all its accounts`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.put(.valid(), for: self.bob)
+        self.provider.answer(.config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
+            _ = await replica.engine.refreshNow(alice)
+            _ = await replica.engine.refreshNow(alice)
+            let statuses = await replica.engine.statuses()
+            #expect(statuses.map(\.state) == [.valid, .valid])
+            #expect(statuses.map(\.issue) == [nil, nil])
+        }
+    }
+
+    @Test func `a token that an API refused and that can't be replaced is told of although it is valid`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.config(.code("invalid_client")))
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.credential(for: alice)
+            let since = self.house.clock.wall
+            let refused = await replica.ask(refused: Generation(1)).value
+            let status = await replica.engine.status(of: alice)
+            #expect(refused == .error(.providerConfig))
+            #expect(status?.state == .valid)
+            #expect(status?.issue?.kind == .tokenRefused)
+            #expect(status?.issue?.reason == "config.invalid_client")
+            #expect(status?.issue?.knownSince == since)
+
+            try await replica.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
+            let imported = await replica.engine.status(of: alice)
+            // The provider is still held: the new token is good, and the next one in doubt.
+            #expect(imported?.issue?.kind == .clientRefused)
+        }
+    }
+
+    @Test func `a 401 whose refresh is under way, or has brought another token, is no trouble`() async throws {
+        try await self.house.withRefusedToken(self.provider) { replica, refused in
+            let meanwhile = await replica.engine.status(of: alice)
+            self.provider.release()
+            let served = await refused.value
+            let after = await replica.engine.status(of: alice)
+            #expect(meanwhile?.state == .refreshing)
+            #expect(meanwhile?.issue == nil)
+            #expect(served.generation == Generation(2))
+            #expect(after?.issue == nil)
+        }
+    }
+
+    @Test func `an API that refuses every token is not taken for a refresh that fails`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.credential(for: alice)
+            let next = try await replica.engine.credential(for: alice, refused: Generation(1))
+            replica.engine.refusedAgain(TokenVersion(next), for: alice)
+            _ = try await replica.engine.credential(for: alice, refused: next.generation)
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.state == .valid)
+            #expect(status?.issue == nil)
+        }
+    }
+
+    @Test func `a trouble is known since its first failure, until a refresh succeeds`() async throws {
+        try await self.house.put(.valid())
+        self.provider.answer(.notSent(.connectFailed), .throttled(retryAfter: .seconds(1)))
+        try await self.house.withReplica(self.provider) { replica in
+            let since = self.house.clock.wall
+            let first = await replica.engine.refreshNow(alice)
+            self.house.clock.advance(by: .seconds(10))
+            let second = await replica.engine.refreshNow(alice)
+            let third = await replica.engine.refreshNow(alice)
+            #expect(first?.issue?.knownSince == since)
+            #expect(second?.issue?.knownSince == since)
+            #expect(second?.issue?.reason == "throttled")
+            #expect(third?.generation == Generation(2))
+            #expect(third?.issue == nil)
+        }
+    }
+
+    @Test func `a refresh that the gateway itself holds back, or the store, leaves a trouble as it was`() async throws {
+        try await self.house.put(.valid())
+        try await self.house.withReplica(self.provider) { replica in
+            // As many as may be, the last of which is refused, and the store does not take that.
+            for _ in 0..<4 { _ = await replica.engine.refreshNow(alice) }
+            self.provider.answer(.accountConfig(.code("invalid_scope")))
+            self.provider.hold()
+            let since = self.house.clock.wall
+            let asked = Task { await replica.engine.refreshNow(alice) }
+            try await eventually("the provider to be asked") { self.provider.heldCount == 1 }
+            self.house.store.fail(.full)
+            self.provider.release()
+            let refused = await asked.value
+            #expect(refused?.issue?.kind == .clientRefused)
+            #expect(refused?.issue?.knownSince == since)
+
+            self.house.clock.advance(by: .seconds(5))
+            self.house.store.recover()
+            let restrained = await replica.engine.refreshNow(alice)
+            #expect(restrained?.lastError == "refresh_limit")
+            #expect(restrained?.issue?.kind == .clientRefused)
+            #expect(restrained?.issue?.knownSince == since)
+
+            self.house.clock.advance(by: .seconds(30))
+            self.house.store.fail(.full)
+            let unwritten = await replica.engine.refreshNow(alice)
+            #expect(unwritten?.lastError == "store_lost")
+            #expect(unwritten?.issue?.kind == .clientRefused)
+            #expect(unwritten?.issue?.knownSince == since)
+
+            self.house.store.recover()
+            let refreshed = await replica.engine.refreshNow(alice)
+            #expect(refreshed?.generation == Generation(6))
+            #expect(refreshed?.issue == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.valid(), nil, nil),
+            (.valid().with { $0.failureRecord = .sample() }, .refreshFailing, "not_sent.connect_failed"),
+            (
+                .valid().with { $0.failureRecord = .sample(retryIn: .seconds(5)) }, .refreshFailing,
+                "not_sent.connect_failed"
+            ),
+            (.expired().with { $0.failureRecord = .sample() }, .refreshFailing, "not_sent.connect_failed"),
+            (
+                .valid().with { $0.failureRecord = .sample(reason: "account_config.invalid_scope") },
+                .clientRefused, "account_config.invalid_scope"
+            ),
+            (.valid().with { $0.tokens?.refreshToken = nil }, .refreshFailing, "no_refresh_token"),
+            (
+                .valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") },
+                .refreshFailing, "invalid_grant"
+            ),
+            // Their state says it.
+            (.valid().with { $0.binding.clientID = "other" }, nil, nil),
+            (.valid().with { $0.tokens = nil }, nil, nil),
+        ] as [(AccountRecord, AccountIssue.Kind?, String?)]
+    )
+    func `what a record says is told by whoever reads it`(
+        record: AccountRecord,
+        kind: AccountIssue.Kind?,
+        reason: String?
+    ) async throws {
+        try await self.house.put(record)
+        try await self.house.withReplica(self.provider) { replica in
+            let status = await replica.engine.status(of: alice)
+            #expect(status?.issue?.kind == kind)
+            #expect(status?.issue?.reason == reason)
+        }
+    }
+}

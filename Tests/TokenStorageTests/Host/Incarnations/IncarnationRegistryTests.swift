@@ -1,0 +1,389 @@
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Several incarnations in one `state_dir`. One whose register is gone without ``IncarnationRegistry/close()`` has been killed, as far as
+/// the others can tell: the kernel has its lock back.
+@Suite struct BootRegisterTests {
+    private let directory: TemporaryDirectory
+    private let keyRing = KeyRing(current: .random())
+    private let alice = AccountID("alice")
+    private let success = AccountRecord.sample(grant: "g", generation: 2)
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    private func open(_ store: any TokenStore = MemoryTokenStore()) async throws -> OpenedStore {
+        try await OpenedStore.open(store, keys: GivenKeyRing(self.keyRing, name: "test"))
+    }
+
+    private func begin(
+        _ store: OpenedStore,
+        as incarnation: IncarnationID = .random(),
+        journal: JournalCapacity? = .least,
+        kernel: String? = nil,
+        _ dispose: @escaping TokenDisposal = { _, _ in }
+    ) throws -> IncarnationRegistry {
+        try IncarnationRegistry(incarnation, in: self.directory.path, store, journal: journal, kernel: kernel, dispose)
+    }
+
+    /// An incarnation that keeps `records` and is killed.
+    private func killed(_ store: OpenedStore, keeping records: AccountRecord...) async throws -> IncarnationID {
+        let incarnation = IncarnationID.random()
+        do {
+            let register = try self.begin(store, as: incarnation)
+            for record in records { #expect(await register.keep(record, for: self.alice) != nil) }
+        }
+        try await self.waitForLock(of: incarnation)
+        return incarnation
+    }
+
+    /// Waits until the last who holds a killed boot's register has let go of it.
+    private func waitForLock(of incarnation: IncarnationID) async throws {
+        let path = self.directory.path(of: "boots/\(incarnation)")
+        try await eventually("its lock to go") {
+            let file = unsafe Glibc.open(path, O_RDONLY)
+            defer {
+                // First, as a process that another test starts just now has the file too.
+                _ = flock(file, LOCK_UN)
+                close(file)
+            }
+            return flock(file, LOCK_EX | LOCK_NB) == 0
+        }
+    }
+
+    @Test func `an incarnation that runs is not told dead, and one that was killed is`() async throws {
+        let store = try await self.open()
+        let dead = try await self.killed(store)
+        let lives = IncarnationID.random()
+        let other = try self.begin(store, as: lives)
+        let register = try self.begin(store)
+
+        #expect(await register.isDead(dead))
+        #expect(await !register.isDead(lives))
+        #expect(await other.isDead(dead))
+        await other.close()
+    }
+
+    @Test func `of its own boot, of one without a file and of what is no incarnation at all nothing is inferred`()
+        async throws
+    {
+        let store = try await self.open()
+        let incarnation = IncarnationID.random()
+        let register = try self.begin(store, as: incarnation)
+        try self.directory.write([], to: "elsewhere")
+
+        #expect(await !register.isDead(incarnation))
+        #expect(await !register.isDead(.random()))
+        #expect(await !register.isDead(IncarnationID("../elsewhere")))
+        #expect(await !register.isDead(IncarnationID("")))
+    }
+
+    @Test func `a link or another kind of file in place of an incarnation's proves nothing`() async throws {
+        let store = try await self.open()
+        let register = try self.begin(store)
+        let (linked, pipe) = (IncarnationID.random(), IncarnationID.random())
+        try self.directory.write([], to: "elsewhere")
+        try #require(
+            unsafe symlink(self.directory.path(of: "elsewhere"), self.directory.path(of: "boots/\(linked)")) == 0
+        )
+        try self.directory.makePipe("boots/\(pipe)")
+
+        #expect(await !register.isDead(linked))
+        #expect(await !register.isDead(pipe))
+    }
+
+    @Test func `only the owner can read what is there`() async throws {
+        let incarnation = IncarnationID.random()
+        let register = try self.begin(try await self.open(), as: incarnation)
+
+        for name in ["boots", "journal"] { #expect(try self.directory.mode(of: name) == 0o700, "\(name)") }
+        for name in ["boots/\(incarnation)", "journal/\(incarnation)"] {
+            #expect(try self.directory.mode(of: name) == 0o600, "\(name)")
+        }
+        await register.close()
+    }
+
+    @Test func `an incarnation that ends in order leaves nothing`() async throws {
+        let incarnation = IncarnationID.random()
+        let register = try self.begin(try await self.open(), as: incarnation)
+        let place = try #require(await register.keep(self.success, for: self.alice))
+        await register.release(place)
+
+        await register.close()
+
+        #expect(self.directory.bytes(of: "boots/\(incarnation)") == nil)
+        #expect(self.directory.bytes(of: "journal/\(incarnation)") == nil)
+    }
+
+    @Test func `an incarnation that ends and stays in the store is known to be dead`() async throws {
+        let store = try await self.open()
+        let incarnation = IncarnationID.random()
+        let register = try self.begin(store, as: incarnation)
+        let other = try self.begin(store)
+        #expect(await !other.isDead(incarnation))
+
+        await register.close(leavesNothing: false)
+
+        #expect(await other.isDead(incarnation))
+    }
+
+    @Test func `I19_a success in the journal of a killed boot is committed by the next, once`() async throws {
+        let store = try await self.open()
+        let spent = AccountRecord.sample(grant: "g", generation: 1)
+        _ = try await store.accounts.write(spent, for: self.alice, expecting: nil)
+        let dead = try await self.killed(store, keeping: self.success)
+        let register = try self.begin(store)
+
+        let first = await register.inheritAll()
+        let second = await register.inheritAll()
+
+        #expect([first.incarnations, first.committed, first.dropped, first.left] == [1, 1, 0, 0])
+        #expect(second == Inheritance())
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
+    }
+
+    @Test func `a success that is committed over a record that a kill has emptied leaves what was killed known`()
+        async throws
+    {
+        let store = try await self.open()
+        var swept = AccountRecord.sample(grant: "g", generation: 1)
+        swept.rememberKilled()
+        swept.tokens = nil
+        _ = try await store.accounts.write(swept, for: self.alice, expecting: nil)
+        _ = try await self.killed(store, keeping: self.success)
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        let record = try await store.accounts.read(self.alice)?.record
+        #expect(inherited.committed == 1)
+        #expect(record?.tokens == self.success.tokens)
+        #expect(record?.killed == swept.killed)
+        #expect(record?.hasKilled(Secret("rt-1")) == true)
+    }
+
+    @Test func `a success that ended in order but was owed is committed by the next boot`() async throws {
+        let store = try await self.open()
+        let incarnation = IncarnationID.random()
+        let first = try self.begin(store, as: incarnation)
+        _ = await first.keep(self.success, for: self.alice)
+        await first.close()
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        #expect(inherited.committed == 1)
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+    }
+
+    @Test func `a success that the account has outgrown is dropped`() async throws {
+        let store = try await self.open()
+        let later = AccountRecord.sample(grant: "g", generation: 3)
+        _ = try await store.accounts.write(later, for: self.alice, expecting: nil)
+        _ = try await self.killed(store, keeping: self.success)
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        #expect([inherited.committed, inherited.dropped] == [0, 1])
+        #expect(try await store.accounts.read(self.alice)?.record == later)
+    }
+
+    @Test func `tokens without a place in the store stay in the journal until somebody takes them`()
+        async throws
+    {
+        let store = try await self.open()
+        let other = AccountRecord.sample(grant: "other", generation: 1)
+        _ = try await store.accounts.write(other, for: self.alice, expecting: nil)
+        let dead = try await self.killed(store, keeping: self.success)
+        let busy = try self.begin(store) { _, _ throws(StoreError) in throw StoreError(.unreachable, "not now") }
+
+        #expect(await busy.inheritAll().left == 1)
+        #expect(await !busy.isDead(dead))
+        let taken = Mutex<[Secret?]>([])
+        let free = try self.begin(store) { record, _ in taken.withLock { $0.append(record.tokens?.refreshToken) } }
+
+        #expect(await free.isDead(dead))
+        #expect(taken.withLock { $0 } == [self.success.tokens?.refreshToken])
+        #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
+    }
+
+    @Test func `a released success is not committed`() async throws {
+        let store = try await self.open()
+        let incarnation = IncarnationID.random()
+        do {
+            let register = try self.begin(store, as: incarnation)
+            let place = try #require(await register.keep(self.success, for: self.alice))
+            await register.release(place)
+        }
+        try await self.waitForLock(of: incarnation)
+
+        let inherited = try await self.begin(store).inheritAll()
+
+        #expect([inherited.incarnations, inherited.committed, inherited.dropped] == [1, 0, 0])
+        #expect(try await store.accounts.read(self.alice) == nil)
+    }
+
+    @Test func `an incarnation is not told dead while the store does not take what it left`() async throws {
+        let faulty = FaultyTokenStore()
+        let store = try await self.open(faulty)
+        let dead = try await self.killed(store, keeping: self.success)
+        let register = try self.begin(store)
+        faulty.fail(.full)
+
+        #expect(await !register.isDead(dead))
+        #expect(await register.inheritAll().left == 1)
+        faulty.recover()
+
+        #expect(await register.isDead(dead))
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+    }
+
+    @Test func `a dead incarnation's file stays for an hour, so that every process of the host finds it dead`()
+        async throws
+    {
+        let store = try await self.open()
+        let dead = try await self.killed(store)
+        let (first, second) = (try self.begin(store), try self.begin(store))
+
+        #expect(await first.inheritAll().incarnations == 1)
+        #expect(await second.inheritAll().incarnations == 1)
+        #expect(self.directory.bytes(of: "boots/\(dead)") != nil)
+        let longAgo = timeval(tv_sec: time(nil) - 3_700, tv_usec: 0)
+        try #require(unsafe utimes(self.directory.path(of: "boots/\(dead)"), [longAgo, longAgo]) == 0)
+        _ = await first.inheritAll()
+
+        #expect(self.directory.bytes(of: "boots/\(dead)") == nil)
+        #expect(await first.isDead(dead))
+    }
+
+    @Test func `without room for a journal an incarnation begins all the same, and keeps nothing`() async throws {
+        let register = try self.begin(try await self.open(), journal: nil)
+
+        #expect(await register.keep(self.success, for: self.alice) == nil)
+        #expect(await !register.lacksJournal)
+    }
+
+    @Test func `what is released makes room for what comes next`() async throws {
+        let register = try self.begin(try await self.open())
+        var places: [JournalPlace] = []
+        for _ in 0..<3 {
+            if let place = await register.keep(self.success, for: self.alice) { places.append(place) }
+        }
+        try #require(Set(places).count == 3)
+
+        await register.release(places[1])
+
+        #expect(await register.keep(self.success, for: self.alice) == places[1])
+    }
+
+    @Test func `an incarnation of another store is left alone, with its journal`() async throws {
+        let (store, another) = (try await self.open(), try await self.open())
+        let dead = try await self.killed(another, keeping: self.success)
+        let register = try self.begin(store)
+
+        #expect(await register.inheritAll() == Inheritance())
+        #expect(await !register.isDead(dead))
+
+        #expect(try await self.begin(another).inheritAll().committed == 1)
+    }
+
+    // MARK: - Hosts
+
+    /// A store that several hosts reach.
+    private var shared: FaultyTokenStore {
+        FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
+    }
+
+    @Test(arguments: [true, false])
+    func `a lock of another kernel's boot proves an end only where the store is this host's alone`(
+        isShared: Bool
+    ) async throws {
+        let store = try await self.open(isShared ? self.shared : MemoryTokenStore())
+        let dead = IncarnationID.random()
+        do { _ = try self.begin(store, as: dead, kernel: "6c2f-another") }
+        try await self.waitForLock(of: dead)
+        let register = try self.begin(store)
+
+        #expect(await register.isDead(dead) == !isShared)
+        #expect(self.directory.bytes(of: "boots/\(dead)") != nil)
+        #expect((self.directory.bytes(of: "journal/\(dead)") == nil) == !isShared)
+    }
+
+    @Test
+    func `the journal of an incarnation of another kernel is taken over all the same, and goes when nobody touches it`()
+        async throws
+    {
+        // Given an incarnation on a machine that was started anew since, or on another that shares the directory
+        let store = try await self.open(self.shared)
+        let spent = AccountRecord.sample(grant: "g", generation: 1)
+        _ = try await store.accounts.write(spent, for: self.alice, expecting: nil)
+        let gone = IncarnationID.random()
+        do {
+            let register = try self.begin(store, as: gone, kernel: "6c2f-another")
+            #expect(await register.keep(self.success, for: self.alice) != nil)
+        }
+        try await self.waitForLock(of: gone)
+        let register = try self.begin(store)
+
+        // When its journal is looked at
+        let first = await register.inheritAll()
+
+        // Then the store has what it is owed, once, and the files stay: the incarnation may go on
+        #expect([first.incarnations, first.committed, first.left] == [0, 1, 0])
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(await register.inheritAll().committed == 0)
+        #expect(self.directory.bytes(of: "journal/\(gone)") != nil)
+        let longAgo = timeval(tv_sec: time(nil) - 3_700, tv_usec: 0)
+        try #require(unsafe utimes(self.directory.path(of: "boots/\(gone)"), [longAgo, longAgo]) == 0)
+        _ = await register.inheritAll()
+        #expect(self.directory.bytes(of: "journal/\(gone)") == nil)
+        #expect(self.directory.bytes(of: "boots/\(gone)") == nil)
+    }
+
+    @Test func `an incarnation that runs says so by its file's time`() async throws {
+        let incarnation = IncarnationID.random()
+        let register = try self.begin(try await self.open(), as: incarnation)
+        let path = self.directory.path(of: "boots/\(incarnation)")
+        let longAgo = timeval(tv_sec: 1_000, tv_usec: 0)
+        try #require(unsafe utimes(path, [longAgo, longAgo]) == 0)
+
+        _ = await register.inheritAll()
+
+        var status = stat()
+        try #require(unsafe stat(path, &status) == 0)
+        #expect(status.st_mtim.tv_sec > 1_000)
+    }
+
+    // MARK: - Entries that the store has acknowledged
+
+    @Test func `I2_an acknowledged success that the store loses is committed again by the next boot`() async throws {
+        // Given a store that has taken a success, and loses it when its writer is killed
+        let shared = self.shared
+        let store = try await self.open(shared)
+        let spent = AccountRecord.sample(grant: "g", generation: 1)
+        let version = try await store.accounts.write(spent, for: self.alice, expecting: nil)
+        let dead = IncarnationID.random()
+        do {
+            let capacity = JournalCapacity(fileSize: 1 << 20, retention: .seconds(600))
+            let register = try self.begin(store, as: dead, journal: capacity)
+            let place = try #require(await register.keep(self.success, for: self.alice))
+            _ = try await store.accounts.write(self.success, for: self.alice, expecting: version)
+            await register.release(place)
+        }
+        try await self.waitForLock(of: dead)
+        shared.lose(1)
+        #expect(try await store.accounts.read(self.alice)?.record == spent)
+
+        // When the next takes its journal over
+        let inherited = try await self.begin(store).inheritAll()
+
+        // Then it is there again; where nothing was lost nothing is written, nor called dropped
+        #expect(inherited.committed == 1)
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
+    }
+}

@@ -1,0 +1,59 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+@Suite struct JournalCapacityTests {
+    private let directory: TemporaryDirectory
+    private let alice = AccountID("alice")
+    private let success = AccountRecord.sample(grant: "g", generation: 2)
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    private func begin(_ capacity: JournalCapacity) async throws -> IncarnationRegistry {
+        let keys = GivenKeyRing(KeyRing(current: .random()), name: "test")
+        let store = try await OpenedStore.open(MemoryTokenStore(), keys: keys)
+        return try IncarnationRegistry(.random(), in: self.directory.path, store, journal: capacity) { _, _ in }
+    }
+
+    @Test func `an acknowledged success makes room where there is no other, and one that is not never does`()
+        async throws
+    {
+        let capacity = JournalCapacity(fileSize: 8 * JournalBlocks.blockSize, retention: .seconds(600))
+        let register = try await self.begin(capacity)
+        var places: [JournalPlace] = []
+        while let place = await register.keep(self.success, for: self.alice) { places.append(place) }
+        try #require(places.count > 1)
+
+        await register.release(places[0])
+
+        #expect(await register.keep(self.success, for: self.alice) == places[0])
+        #expect(await register.keep(self.success, for: self.alice) == nil)
+    }
+
+    @Test func `where the disk has no room for all of it, the journal has the least room there is`() async throws {
+        let capacity = JournalCapacity(fileSize: 1 << 60)
+
+        let register = try await self.begin(capacity)
+
+        #expect(await !register.lacksJournal)
+        #expect(await register.keep(self.success, for: self.alice) != nil)
+    }
+
+    @Test(arguments: [
+        (50, 200, StoreGuarantees.Reach.host, 6_553_600), (1, 1, .host, 1 << 20), (50, 200, .network, 61_849_600),
+        (.max, .max, .network, 64 << 20),
+    ])
+    func `a journal is sized by the refresh rate`(
+        _ rate: Int,
+        _ burst: Int,
+        _ reach: StoreGuarantees.Reach,
+        _ bytes: Int
+    ) {
+        let capacity = JournalCapacity(refreshesPerSecond: rate, burst: burst, on: StoreGuarantees(reach: reach))
+        #expect(capacity.fileSize == bytes)
+        #expect((capacity.retention > .zero) == (reach == .network))
+    }
+}
