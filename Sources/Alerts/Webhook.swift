@@ -192,3 +192,28 @@ package final class Webhook: Sendable {
         return facts
     }
 }
+
+/// What became of alerts so far.
+package struct WebhookCounts: Equatable, Sendable {
+    package var delivered: UInt64 = 0
+    /// Tries without success; the alert is tried again.
+    package var failed: UInt64 = 0
+    /// Alerts that nobody was told.
+    package var dropped: UInt64 = 0
+
+    package init() {}
+}
+
+/// Where alerts are posted, and what signs them.
+package struct WebhookTarget: Equatable, Sendable {
+    package let url: String
+    /// What messages name it by: a path may be what lets in.
+    package let host: String
+    package let secret: Secret
+
+    package init(url: String, host: String, secret: Secret) {
+        self.url = url
+        self.host = host
+        self.secret = secret
+    }
+}

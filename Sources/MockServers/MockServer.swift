@@ -105,3 +105,120 @@ package enum MockServer {
         }
     }
 }
+
+/// Where a running mock can be reached.
+package struct ListeningAddress: Equatable, Sendable, CustomStringConvertible {
+    /// `http` or `https`.
+    package let scheme: String
+
+    /// An IP address, without brackets.
+    package let host: String
+    package let port: Int
+
+    package init(scheme: String, host: String, port: Int) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+    }
+
+    /// The base URL without a slash at its end: `http://127.0.0.1:9090`, `https://[::1]:9443`.
+    package var description: String {
+        "\(self.scheme)://\(self.host.contains(":") ? "[\(self.host)]" : self.host):\(self.port)"
+    }
+}
+
+/// Why the mock does not run. Two errors are equal when their codes are.
+package struct MockServerError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What kind of trouble it is, for whoever turns it into an exit code.
+    package enum Code: Sendable {
+        /// Somebody else listens there.
+        case addressInUse
+
+        /// This machine has no such address, or the name is unknown.
+        case addressUnavailable
+
+        /// The system does not allow it, as with ports below 1024.
+        case notAllowed
+
+        /// The certificate or its key can't be read or do not fit.
+        case badCertificate
+
+        /// The system refused for another reason.
+        case listenerFailed
+    }
+
+    package let code: Code
+
+    /// What failed, on what, what would help.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { self.message }
+
+    package static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+}
+
+extension MockServerError {
+    /// Reads what the system said when the listener was to be opened.
+    init(listeningOn host: String, port: Int, _ error: any Error) {
+        let fault = ListenFault(error)
+        let message = "cannot listen on \(host):\(port): \(fault.reason)"
+        switch fault {
+        case .inUse: self.init(.addressInUse, "\(message); use --port with another one, or 0")
+        case .notAllowed: self.init(.notAllowed, message)
+        case .unavailable: self.init(.addressUnavailable, message)
+        case .system, .other: self.init(.listenerFailed, message)
+        }
+    }
+}
+
+/// Where the mock listens and how it behaves.
+package struct MockOptions: Sendable {
+    /// Two PEM files.
+    package struct TLSFiles: Sendable, Equatable {
+        /// The certificate, and behind it the chain.
+        package let certificate: String
+        package let privateKey: String
+
+        package init(certificate: String, privateKey: String) {
+            self.certificate = certificate
+            self.privateKey = privateKey
+        }
+    }
+
+    /// A name or an address of this machine.
+    package var host: String
+
+    /// 0 lets the system choose.
+    package var port: Int
+
+    /// Nil for HTTP in the clear.
+    package var tls: TLSFiles?
+
+    /// How tokens live and die.
+    package var rules: TokenRules
+
+    /// Access tokens are random strings instead of signed JWTs.
+    package var opaqueTokens: Bool
+
+    package init(
+        host: String = "127.0.0.1",
+        port: Int = 0,
+        tls: TLSFiles? = nil,
+        rules: TokenRules = TokenRules(),
+        opaqueTokens: Bool = false
+    ) {
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.rules = rules
+        self.opaqueTokens = opaqueTokens
+    }
+
+    /// `http`, or `https` with a certificate.
+    package var scheme: String { self.tls == nil ? "http" : "https" }
+}

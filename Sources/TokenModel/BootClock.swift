@@ -1,4 +1,5 @@
 internal import CShims
+internal import FoundationEssentials
 
 /// A moment on `CLOCK_BOOTTIME`, in nanoseconds: meaningful within one boot of the machine, never stored.
 package struct BootInstant: InstantProtocol, Hashable, Sendable {
@@ -45,5 +46,44 @@ extension Duration {
         let (scaled, scaledOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (sum, sumOverflow) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
         return scaledOverflow || sumOverflow ? (seconds < 0 ? .min : .max) : sum
+    }
+}
+
+/// The clocks as the engine reads them, so that a test can turn their hands.
+package struct Timepiece: Sendable {
+    private let read: @Sendable () -> Moment
+    private let sleep: @Sendable (BootInstant) async -> Void
+
+    /// Joins a clock for ages with a reading of the wall clock.
+    package init<Ages: Clock>(ages: Ages, wall: @escaping @Sendable () -> WallTime) where Ages.Instant == BootInstant {
+        self.read = { Moment(boot: ages.now, wall: wall()) }
+        self.sleep = { instant in try? await ages.sleep(until: instant, tolerance: nil) }
+    }
+
+    /// The machine's own clocks.
+    package static let system = Timepiece(ages: BootClock()) {
+        WallTime(millisecondsSince1970: Int64(Date.now.timeIntervalSince1970 * 1_000))
+    }
+
+    /// Both clocks, now.
+    package var now: Moment { self.read() }
+
+    /// Waits until `instant`; comes back earlier when the task is cancelled.
+    package func rest(until instant: BootInstant) async {
+        await self.sleep(instant)
+    }
+}
+
+/// One moment on both clocks, read together.
+///
+/// Ages and deadlines are counted on `boot`, which never jumps; `wall` is only written into records, shown, and compared
+/// with what records say.
+package struct Moment: Hashable, Sendable {
+    package let boot: BootInstant
+    package let wall: WallTime
+
+    package init(boot: BootInstant, wall: WallTime) {
+        self.boot = boot
+        self.wall = wall
     }
 }

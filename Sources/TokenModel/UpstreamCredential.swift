@@ -34,3 +34,30 @@ package struct UpstreamCredential: Sendable, Equatable {
         self.usableUntil = usableUntil
     }
 }
+
+/// Which token set of which grant: what a request carried, and what at most one refresh is ever spent on.
+package struct TokenVersion: Hashable, Sendable {
+    package let grant: GrantID
+    package let generation: Generation
+
+    package init(grant: GrantID, generation: Generation) {
+        self.grant = grant
+        self.generation = generation
+    }
+
+    /// The token set of `credential`.
+    package init(_ credential: UpstreamCredential) {
+        self.init(grant: credential.grant, generation: credential.generation)
+    }
+}
+
+/// What became of an account's credential: what those who keep it follow, in order.
+package enum CredentialEvent: Equatable, Sendable {
+    /// From now on this is the account's credential, in place of any before.
+    case installed(UpstreamCredential)
+    /// The account has no credential: its tokens were forgotten, replaced or made for somebody else.
+    case dropped(AccountID)
+    /// The account is no longer in the configuration: its credential is for those requests that are under way, and nobody is
+    /// told what becomes of it.
+    case retired(AccountID)
+}

@@ -25,3 +25,65 @@ package struct WallTime: Hashable, Comparable, Sendable {
         return .milliseconds(overflow ? (other > self ? .max : .min) : difference)
     }
 }
+
+extension WallTime {
+    /// The moment as HTTP writes it, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7); meant for the times a clock shows.
+    package var httpDate: String {
+        let seconds = self.millisecondsSince1970.flooredQuotientAndRemainder(by: 1_000).quotient
+        let (days, second) = seconds.flooredQuotientAndRemainder(by: 86_400)
+        let (year, month, day) = Self.date(days: days)
+        let clock = [second / 3_600, second / 60 % 60, second % 60].map(Self.twoDigits).joined(separator: ":")
+        // 1970-01-01 was a Thursday.
+        let weekday = Self.weekdays[Int((days + 4).flooredQuotientAndRemainder(by: 7).remainder)]
+        return "\(weekday), \(Self.twoDigits(day)) \(Self.months[Int(month) - 1]) \(year) \(clock) GMT"
+    }
+
+    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+}
+
+extension WallTime {
+    /// The moment in UTC with milliseconds, `2026-11-19T08:30:00.250Z` (RFC 3339 §5.6). A year has four digits there:
+    /// moments before year 0 and after year 9999 are shown as the first and last there are.
+    package var rfc3339: String {
+        let shown = min(max(self.millisecondsSince1970, Self.first), Self.last)
+        let (days, millisecond) = shown.flooredQuotientAndRemainder(by: 86_400_000)
+        let (year, month, day) = Self.date(days: days)
+        let second = millisecond / 1_000
+        let date = "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))"
+        let time = [second / 3_600, second / 60 % 60, second % 60].map { Self.padded($0, 2) }.joined(separator: ":")
+        return "\(date)T\(time).\(Self.padded(millisecond % 1_000, 3))Z"
+    }
+
+    private static let first: Int64 = -62_167_219_200_000
+    private static let last: Int64 = 253_402_300_799_999
+
+    /// The proleptic Gregorian date that many days after 1970-01-01. Years are counted from March here, so that the leap
+    /// day is a year's last; 400 of them have 146,097 days.
+    static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let (era, dayOfEra) = (days + 719_468).flooredQuotientAndRemainder(by: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        return (era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, day)
+    }
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}
+
+extension Int64 {
+    /// As `quotientAndRemainder`, but the remainder is never negative.
+    func flooredQuotientAndRemainder(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}

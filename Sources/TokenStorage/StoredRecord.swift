@@ -63,3 +63,54 @@ package struct SealedBytes: Hashable, Sendable {
 extension SealedBytes: CustomStringConvertible {
     package var description: String { "\(self.bytes.count) sealed bytes" }
 }
+
+/// What a store promises beyond its contract. What stands on a store asks this and never which driver it is.
+package struct StoreGuarantees: Equatable, Sendable {
+    /// From where the same records are seen.
+    package enum Reach: String, Sendable {
+        /// From this process alone.
+        case process
+        /// From the processes of one host; a read is never stale.
+        case host
+        /// From several hosts; a read may come from a node that others have left behind.
+        case network
+    }
+
+    /// What may be gone after another node took over.
+    package enum Failover: String, Sendable {
+        /// No write that was acknowledged. So it is too where nothing takes over.
+        case losesNothing = "nothing"
+        /// The last writes, in one order over all keys: never one without those behind it.
+        case losesSuffix = "suffix"
+    }
+
+    /// How many bytes of values a page of records holds at most, but for its first.
+    package static let largestPage = 1 << 20
+
+    /// So many records fit into a page however long each is: where fewer come than were asked for, there are no more.
+    package static let uncutPage = Self.largestPage / SealedBytes.maximumCount
+
+    package let reach: Reach
+    package let failover: Failover
+
+    package init(reach: Reach, failover: Failover = .losesNothing) {
+        self.reach = reach
+        self.failover = failover
+    }
+}
+
+extension StoreGuarantees {
+    /// The version that a write behind `expecting` names (`nil`: there is no record yet).
+    ///
+    /// Where a store may lose its last writes the same number could be written twice, with other content: a writer that has
+    /// read the lost one would take the other for it, and write over that. So the number is drawn there.
+    package func version(behind expecting: Version?) -> Version {
+        guard let expecting else { return self.failover == .losesNothing ? .first : Version(.random(in: Self.gaps)) }
+        guard self.failover == .losesSuffix else { return expecting.next }
+        let (sum, overflows) = expecting.rawValue.addingReportingOverflow(.random(in: Self.gaps))
+        return Version(overflows ? .max : sum)
+    }
+
+    /// So large that two writers do not draw the same, so small that versions do not run out.
+    private static let gaps: ClosedRange<UInt64> = 1...1 << 24
+}

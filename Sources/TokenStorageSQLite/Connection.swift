@@ -1,5 +1,7 @@
 internal import CSQLiteShims
 internal import GRDB
+internal import Glibc
+internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
@@ -140,5 +142,47 @@ final class Connection: Sendable {
     func close() {
         // What can't be closed now is closed with the last reference.
         try? self.queue.close()
+    }
+}
+
+/// The first answer to one operation; later ones are dropped.
+final class Reply<Value: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Result<Value, StoreError>, Never>?>
+
+    init(to continuation: CheckedContinuation<Result<Value, StoreError>, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    /// Whether no answer was given yet.
+    var isAwaited: Bool { self.continuation.withLock { $0 != nil } }
+
+    func give(_ result: Result<Value, StoreError>) {
+        let waiting = self.continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: result)
+    }
+}
+
+/// How long the operation that a connection is busy with may go on waiting for another process's lock.
+///
+/// SQLite asks it between tries, on the connection's own thread.
+final class Patience: Sendable {
+    private let end = Mutex(ContinuousClock.now)
+
+    /// Sets it for the operation that begins.
+    func lasts(until end: ContinuousClock.Instant) {
+        self.end.withLock { $0 = end }
+    }
+
+    /// Waits a little, longer after more tries.
+    ///
+    /// - Returns: whether to try again.
+    func wait(afterTries tries: Int) -> Bool {
+        guard ContinuousClock.now < self.end.withLock({ $0 }) else { return false }
+        let milliseconds = min(1 << min(tries, 4), 10)
+        usleep(UInt32(milliseconds) * 1000)
+        return true
     }
 }

@@ -1,5 +1,5 @@
 internal import LocalFiles
-internal import TokenModel
+package import TokenModel
 
 /// The file with the admin tokens: an ``AdminTokenLine`` each, with a token of 16 characters or more.
 package struct AdminTokenFile: Sendable {
@@ -124,4 +124,95 @@ package struct AdminTokenFile: Sendable {
         let drawn = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         return Secret(Base64URL.encode(drawn) + [UInt8(ascii: "\n")])
     }
+}
+
+/// The URL-safe alphabet of base64, without padding (RFC 4648 §5).
+enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    static func encode(_ bytes: [UInt8]) -> [UInt8] {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var pending: UInt32 = 0
+        var bits = 0
+        for byte in bytes {
+            pending = pending << 8 | UInt32(byte)
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                encoded.append(Self.alphabet[Int(pending >> bits & 0x3F)])
+            }
+        }
+        if bits > 0 { encoded.append(Self.alphabet[Int(pending << (6 - bits) & 0x3F)]) }
+        return encoded
+    }
+}
+
+/// Why the file of admin tokens could not be taken. Equal when the codes are equal.
+package struct AdminTokenError: Error, Sendable {
+    /// What went wrong, for programs.
+    package enum Code: String, Sendable {
+        /// It can't be made or read.
+        case inaccessible
+        /// Others can read or write it, and this user could have prevented that.
+        case exposed
+        /// It holds no token, or a line that is none.
+        case malformed
+        /// It holds a token that is too short to withstand whoever tries tokens out.
+        case guessable
+    }
+
+    package let code: Code
+    /// For the operator: what failed, on what, what would help.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension AdminTokenError: Equatable {
+    package static func == (left: AdminTokenError, right: AdminTokenError) -> Bool { left.code == right.code }
+}
+
+/// The tokens that let administrators in. There may be several: each has its own, and one can be changed without a moment
+/// without any.
+package struct AdminTokens: Equatable, Sendable {
+    /// A token, and whose it is.
+    package struct Entry: Equatable, Sendable {
+        package let administrator: Administrator
+        package let token: Secret
+
+        package init(_ administrator: Administrator, _ token: Secret) {
+            self.administrator = administrator
+            self.token = token
+        }
+    }
+
+    private let entries: [Entry]
+
+    /// - Returns: `nil` for no token, or an empty one.
+    package init?(entries: [Entry]) {
+        guard !entries.isEmpty, !entries.contains(where: \.token.isEmpty) else { return nil }
+        self.entries = entries
+    }
+
+    /// Tokens without names.
+    ///
+    /// - Returns: `nil` for no token, or an empty one.
+    package init?(_ tokens: [Secret]) { self.init(entries: tokens.map { Entry(.unnamed, $0) }) }
+
+    /// Whose token `presented` is; `nil` for nobody's. The time it takes tells how long the tokens are and nothing else.
+    package func administrator(presenting presented: Secret) -> Administrator? {
+        var found: Int?
+        for index in self.entries.indices {
+            let isThis = self.entries[index].token == presented
+            found = isThis ? index : found
+        }
+        return found.map { self.entries[$0].administrator }
+    }
+
+    /// Whether `presented` is one of them.
+    package func contain(_ presented: Secret) -> Bool { self.administrator(presenting: presented) != nil }
 }

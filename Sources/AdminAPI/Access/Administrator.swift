@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Listening
+internal import TokenModel
 
 /// Who was let in by the admin door: whose name stands in the audit log, and what they may do.
 package struct Administrator: Hashable, Sendable {
@@ -54,5 +55,75 @@ extension Administrator {
         guard let peer, peer.user == user || peer.user == 0 else { return nil }
         // Records say where from, with the user's number.
         self = .unnamed
+    }
+}
+
+/// What a token is made of, so that it can neither end a header field nor begin another.
+enum TokenText {
+    /// Far more than a header field can carry anywhere, and little enough for two of them in one record.
+    static let longest = 16_384
+
+    /// Printable ASCII but the space (`VCHAR`, RFC 5234 §B.1).
+    static func isTokenByte(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
+
+    /// Whether `secret` may stand in a header field as a token.
+    static func isToken(_ secret: Secret) -> Bool {
+        guard (1...Self.longest).contains(secret.count) else { return false }
+        return secret.withUnredacted { bytes in
+            for index in bytes.indices where !Self.isTokenByte(bytes[index]) { return false }
+            return true
+        }
+    }
+}
+
+/// A line of the file of admin tokens: `TOKEN`, or `NAME ROLE TOKEN`.
+package struct AdminTokenLine: Sendable {
+    package let entry: AdminTokens.Entry
+
+    /// Reads a line without its end.
+    ///
+    /// - Throws: what is wrong with it, which repeats nothing of it: words that are out of place may be a token.
+    package init(_ line: some Collection<UInt8>) throws(Fault) {
+        let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        guard let token = words.last, words.count == 1 || words.count == 3,
+            words.allSatisfy({ $0.allSatisfy(TokenText.isTokenByte) })
+        else { throw .form }
+        guard words.count == 3 else {
+            self.entry = AdminTokens.Entry(.unnamed, Secret(token))
+            return
+        }
+        let name = String(decoding: words[0], as: UTF8.self)
+        guard Self.isName(name) else { throw .name }
+        guard let role = AdministratorRole(rawValue: String(decoding: words[1], as: UTF8.self)) else { throw .role }
+        let administrator = Administrator(name: name, role: role)
+        guard administrator.isToldApart else { throw .reservedName }
+        self.entry = AdminTokens.Entry(administrator, Secret(token))
+    }
+
+    /// Whether an administrator can have that name. It stands in records and logs.
+    package static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                let character = Character(Unicode.Scalar(byte))
+                return byte < 0x80 && (character.isLetter || character.isNumber || "._-".contains(character))
+            }
+    }
+
+    /// What is wrong with a line, as the rest of a sentence.
+    package enum Fault: Error {
+        case form, name, role, reservedName
+
+        package var message: String {
+            switch self {
+            case .form:
+                "the line is neither a token nor a name, a role and a token, of printable ASCII with spaces between"
+            case .name: "an administrator's name has 1 to 64 letters, digits, dots, underscores or hyphens"
+            case .role:
+                "the second word is no role: " + AdministratorRole.allCases.map(\.rawValue).joined(separator: ", ")
+                    + " are"
+            case .reservedName:
+                "the name admin is that of a token without one, which is an operator's: another role takes another name"
+            }
+        }
     }
 }

@@ -111,3 +111,104 @@ final class Dashboard: Sendable {
         return AdminResponse(.ok, content, fields: fields)
     }
 }
+
+/// What a browser is told about every answer of the dashboard.
+enum DashboardFields {
+    /// Nothing from elsewhere, nothing inline, in nobody's frame; and no text of a script's becomes markup.
+    private static let contentPolicy = [
+        "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
+        "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'",
+    ].joined(separator: "; ")
+
+    static let all: HTTPFields = {
+        var fields: HTTPFields = [:]
+        fields[.contentSecurityPolicy] = Self.contentPolicy
+        fields[.crossOriginResourcePolicy] = "same-origin"
+        fields["Cross-Origin-Opener-Policy"] = "same-origin"
+        // Not `no-referrer`: with that some browsers send no usable `Origin` either.
+        fields["Referrer-Policy"] = "same-origin"
+        return fields
+    }()
+}
+
+extension HTTPFields {
+    /// For fields whose name the library does not know.
+    subscript(_ name: String) -> String? {
+        get { HTTPField.Name(name).flatMap { self[$0] } }
+        set { if let name = HTTPField.Name(name) { self[name] = newValue } }
+    }
+}
+
+/// What the dashboard serves besides the API.
+enum DashboardPath: String, Sendable, CaseIterable {
+    case page = "/"
+    case style = "/dashboard.css"
+    case script = "/dashboard.js"
+    case emblem = "/martlet.svg"
+    /// Where operators sign in (`POST`) and out (`DELETE`).
+    case session = "/session"
+
+    /// - Parameter request: what it asks for is taken as it stands in its head: a path with odd bytes must not be read as
+    ///   another that has none.
+    init?(of request: HTTPRequest) {
+        guard let path = request.path?.prefix(while: { $0 != "?" }) else { return nil }
+        self.init(rawValue: String(path))
+    }
+
+    var methods: [HTTPRequest.Method] {
+        switch self {
+        case .page, .style, .script, .emblem: [.get, .head]
+        case .session: [.post, .delete]
+        }
+    }
+
+    /// The file that is served; `nil` where there is none. It is in the program: a container needs no files beside it.
+    var file: (contentType: String, bytes: [UInt8])? {
+        switch self {
+        case .page: ("text/html; charset=utf-8", PackageResources.dashboard_html)
+        case .style: ("text/css; charset=utf-8", PackageResources.dashboard_css)
+        case .script: ("text/javascript; charset=utf-8", PackageResources.dashboard_js)
+        case .emblem: ("image/svg+xml", PackageResources.martlet_svg)
+        case .session: nil
+        }
+    }
+}
+
+/// What an operator sends to sign in: the one field `token` of a form (`application/x-www-form-urlencoded`).
+struct SignInForm {
+    let token: Secret
+
+    /// More than any admin token.
+    static let longest = 64 << 10
+
+    init(_ body: [UInt8]) throws(AdminError) {
+        let prefix = Array("token=".utf8)
+        guard body.starts(with: prefix), let token = Self.decoded(body.dropFirst(prefix.count)), !token.isEmpty else {
+            throw .invalidField("token", "the form has not the one field token")
+        }
+        // Tokens are often pasted with the end of their line.
+        self.token = Secret(token.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed())
+    }
+
+    /// - Returns: `nil` for what no browser makes of a text.
+    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "&"), UInt8(ascii: "="): return nil
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit)
+                else { return nil }
+                bytes.append(high << 4 | low)
+            default: bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
+    }
+}

@@ -108,3 +108,43 @@ extension Secret {
         return Secret(Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))
     }
 }
+
+/// How many operators may be signed in to the dashboard, and for how long.
+package struct SessionLimits: Equatable, Sendable {
+    /// Sessions at once; one more ends another.
+    package var count: Int
+    /// How long a session lasts without a request. An open page asks every few seconds, so this is for those that were
+    /// closed, and machines that sleep.
+    package var idleTime: Duration
+    /// How long a session lasts at most.
+    package var time: Duration
+
+    package init(count: Int = 32, idleTime: Duration = .seconds(30 * 60), time: Duration = .seconds(12 * 60 * 60)) {
+        self.count = count
+        self.idleTime = idleTime
+        self.time = time
+    }
+}
+
+/// A session that has begun.
+struct SessionResponse: Encodable, Sendable {
+    /// What the page keeps, and sends as `Martlet-Session`.
+    let key: String
+    /// Who has signed in, as the page shows it.
+    let name: String
+    /// By which the page shows what they may do.
+    let role: String
+
+    init(_ ticket: SessionStore.Ticket, _ administrator: Administrator) {
+        self.key = ticket.key.unredactedText
+        self.name = administrator.name
+        self.role = administrator.role.rawValue
+    }
+}
+
+/// A session that has ended.
+struct SessionEndResponse: Encodable, Sendable {
+    let signedOut = true
+
+    private enum CodingKeys: String, CodingKey { case signedOut = "signed_out" }
+}

@@ -94,3 +94,30 @@ enum JSONParser {
         return elements
     }
 }
+
+/// Why text is not taken as JSON.
+enum JSONFault: Error, Equatable {
+    /// It is not JSON, or not UTF-8, at this byte.
+    case malformed(offset: Int)
+    /// Objects and arrays stand in each other too often.
+    case tooDeep
+    /// One object has a name twice: two readers may see different values there.
+    case repeatedName
+}
+
+/// One value of JSON text (RFC 8259). Strings are secrets until somebody knows that they are none.
+enum JSONValue: Equatable, Sendable {
+    case null
+    case boolean(Bool)
+    /// As it was written.
+    case number(String)
+    case string(Secret)
+    case array([JSONValue])
+    case object([JSONMember])
+}
+
+/// One name and its value.
+struct JSONMember: Equatable, Sendable {
+    let name: String
+    let value: JSONValue
+}

@@ -115,3 +115,24 @@ extension GatewayVitals {
         }
     }
 }
+
+/// Tells the admin API about the process what it can't see itself: the program's assembly knows it.
+package protocol GatewayMonitor: Sendable {
+    /// How the process is at the moment. Must come back within a second or so, also with the store away.
+    func vitals() async -> GatewayVitals
+
+    /// What the process has counted, as Prometheus reads it.
+    func metrics() async -> MetricsText
+}
+
+/// Metrics, ready to be sent.
+package struct MetricsText: Sendable {
+    /// Of the text: media type, version of the format, charset.
+    package let contentType: String
+    package let text: String
+
+    package init(contentType: String, text: String) {
+        self.contentType = contentType
+        self.text = text
+    }
+}

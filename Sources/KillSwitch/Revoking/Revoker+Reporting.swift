@@ -1,5 +1,5 @@
-internal import OAuth
-internal import TokenModel
+package import OAuth
+package import TokenModel
 internal import TokenStorage
 
 /// What became of killed tokens.
@@ -99,4 +99,15 @@ extension Revoker {
         return RevocationRecord.tokens(of: record, account, killedBy: epoch, at: self.timepiece.now.wall)
             .compactMap { revocation in self.revocations.key(of: revocation).map { ($0, revocation) } }
     }
+}
+
+/// A token that was taken away from its account, and that its provider has not revoked yet.
+package struct UnrevokedToken: Equatable, Sendable {
+    package let kind: RevocableToken
+    /// Whether its provider is asked by itself, or can't be.
+    package let reason: VerdictReason
+    /// When it ends by itself, where that is known.
+    package let endsAt: WallTime?
+    /// When this process asks again; `nil` while it does, and where it does not know.
+    package let nextTryAt: WallTime?
 }

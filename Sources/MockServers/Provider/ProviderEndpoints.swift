@@ -27,3 +27,36 @@ struct ProviderEndpoints {
         }
     }
 }
+
+/// What the provider says about itself (RFC 8414; OpenID Connect Discovery 1.0 asks for two members more).
+struct DiscoveryDocument: Encodable {
+    let issuer: String
+    let authorization_endpoint: String
+    let token_endpoint: String
+    let revocation_endpoint: String
+    let introspection_endpoint: String
+    let device_authorization_endpoint: String
+    let jwks_uri: String
+    let response_types_supported = ["code"]
+    let grant_types_supported = [
+        "authorization_code", "refresh_token", "client_credentials", "password",
+        "urn:ietf:params:oauth:grant-type:device_code",
+    ]
+    let token_endpoint_auth_methods_supported = ["client_secret_basic", "client_secret_post"]
+    let revocation_endpoint_auth_methods_supported = ["client_secret_basic", "client_secret_post"]
+    let introspection_endpoint_auth_methods_supported = ["client_secret_basic", "client_secret_post"]
+    let code_challenge_methods_supported = ["S256"]
+    let authorization_response_iss_parameter_supported = true
+    let subject_types_supported = ["public"]
+    let id_token_signing_alg_values_supported = ["ES256"]
+
+    init(issuer: String) {
+        self.issuer = issuer
+        self.authorization_endpoint = "\(issuer)/oauth/authorize"
+        self.token_endpoint = "\(issuer)/oauth/token"
+        self.revocation_endpoint = "\(issuer)/oauth/revoke"
+        self.introspection_endpoint = "\(issuer)/oauth/introspect"
+        self.device_authorization_endpoint = "\(issuer)/oauth/device_authorization"
+        self.jwks_uri = "\(issuer)/oauth/jwks"
+    }
+}

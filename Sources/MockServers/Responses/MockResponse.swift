@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import NIOCore
 
 /// A response that is ready to be written. `Date`, `Content-Length` and `Connection` are added on the way where they are missing.
@@ -60,4 +61,32 @@ package struct MockResponse: Equatable, Sendable {
         let error: String
         let error_description: String
     }
+}
+
+/// What goes back over the connection.
+enum Reply: Sendable {
+    case whole(MockResponse)
+
+    /// The head and half of the body, then the connection closes.
+    case half(MockResponse)
+
+    /// The connection closes without a byte.
+    case nothing
+}
+
+/// One header field with its name as it is on the wire.
+package struct HeaderField: Equatable, Sendable {
+    package let name: String
+    package let value: String
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// Whether HTTP can carry it (RFC 9110 section 5).
+    package var isValid: Bool { HTTPField.Name(self.name) != nil && HTTPField.isValidValue(self.value) }
+
+    /// Whether this is the field `name`, in any case.
+    package func isNamed(_ name: String) -> Bool { self.name.lowercased() == name.lowercased() }
 }

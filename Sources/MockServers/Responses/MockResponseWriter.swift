@@ -1,6 +1,6 @@
 internal import HTTPTypes
 internal import HummingbirdCore
-internal import NIOCore
+package import NIOCore
 internal import TokenModel
 
 /// Writes a response to the wire.
@@ -68,6 +68,50 @@ struct MockResponseWriter {
                 try await Task.sleep(until: start.advanced(by: every * number), clock: .continuous)
                 try await writer.write(ByteBuffer(string: "id: \(number + 1)\ndata: event \(number + 1)\n\n"))
             }
+        }
+    }
+}
+
+/// The bytes that `/api/bytes` serves: byte *i* is *i* mod 251. A prime period does not line up with any power of two, so
+/// that a lost or doubled buffer shows.
+package enum BytePattern {
+    /// The byte at `index`.
+    package static func byte(at index: Int) -> UInt8 { UInt8(index % Self.period) }
+
+    /// Whole periods, close to 64 KiB: what is sent at once.
+    static let block = ByteBuffer(bytes: (0..<(Self.period * 261)).map(Self.byte(at:)))
+
+    private static let period = 251
+}
+
+/// What follows the head of an answer.
+package enum MockResponseBody: Equatable, Sendable {
+    case empty
+    case whole(ByteBuffer)
+
+    /// So many bytes of ``BytePattern``, made while they are sent.
+    case pattern(count: Int)
+
+    /// So many server-sent events, the first at once.
+    case events(count: Int, every: Duration)
+
+    /// What `Content-Length` says; nil where the length is not known beforehand.
+    package var length: Int? {
+        switch self {
+        case .empty: 0
+        case .whole(let bytes): bytes.readableBytes
+        case .pattern(let count): count
+        case .events: nil
+        }
+    }
+
+    /// The first half, rounded down.
+    package var firstHalf: MockResponseBody {
+        switch self {
+        case .empty: .empty
+        case .whole(let bytes): .whole(bytes.getSlice(at: bytes.readerIndex, length: bytes.readableBytes / 2) ?? bytes)
+        case .pattern(let count): .pattern(count: count / 2)
+        case .events(let count, let every): .events(count: count / 2, every: every)
         }
     }
 }

@@ -70,3 +70,156 @@ package struct MockStats: Codable, Equatable, Sendable {
         case deadUses = "dead_uses"
     }
 }
+
+extension MockStats {
+    /// Token requests by outcome. A request that was refused for any reason but its client counts as `invalid_grant`.
+    package struct TokenRequests: Codable, Equatable, Sendable {
+        package var ok: Int
+        package var invalidGrant: Int
+        package var invalidClient: Int
+        package var fault: Int
+
+        package init(ok: Int = 0, invalidGrant: Int = 0, invalidClient: Int = 0, fault: Int = 0) {
+            self.ok = ok
+            self.invalidGrant = invalidGrant
+            self.invalidClient = invalidClient
+            self.fault = fault
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case ok
+            case invalidGrant = "invalid_grant"
+            case invalidClient = "invalid_client"
+            case fault
+        }
+    }
+
+    /// The most token requests that were ever under way at once.
+    package struct AtOnce: Codable, Equatable, Sendable {
+        package var any: Int
+        package var perRefreshToken: Int
+
+        package init(any: Int = 0, perRefreshToken: Int = 0) {
+            self.any = any
+            self.perRefreshToken = perRefreshToken
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case any
+            case perRefreshToken = "per_refresh_token"
+        }
+    }
+
+    /// Revocation requests by outcome. One that names no token of this provider, or comes from a wrong client, is `unknown`.
+    package struct Revocations: Codable, Equatable, Sendable {
+        package var ok: Int
+        package var unknown: Int
+        package var fault: Int
+
+        package init(ok: Int = 0, unknown: Int = 0, fault: Int = 0) {
+            self.ok = ok
+            self.unknown = unknown
+            self.fault = fault
+        }
+    }
+
+    /// API requests by what became of their token.
+    package struct APIRequests: Codable, Equatable, Sendable {
+        package var ok: Int
+        package var noToken: Int
+        package var unknown: Int
+        package var expired: Int
+        package var revoked: Int
+        package var fault: Int
+
+        package init(
+            ok: Int = 0,
+            noToken: Int = 0,
+            unknown: Int = 0,
+            expired: Int = 0,
+            revoked: Int = 0,
+            fault: Int = 0
+        ) {
+            self.ok = ok
+            self.noToken = noToken
+            self.unknown = unknown
+            self.expired = expired
+            self.revoked = revoked
+            self.fault = fault
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case ok
+            case noToken = "no_token"
+            case unknown
+            case expired
+            case revoked
+            case fault
+        }
+    }
+}
+
+/// What became of one revocation request, for the count.
+package enum RevocationOutcome: Sendable {
+    case ok
+    case unknown
+    case fault
+}
+
+/// What the token of one API request was worth, for the count.
+package enum APIOutcome: Equatable, Sendable {
+    case ok(account: String)
+    case noToken
+    case unknown
+    case expired
+    case revoked
+    case fault
+}
+
+/// What became of one token request, for the count.
+package enum TokenOutcome: Sendable {
+    case ok
+    case refused(GrantRefusal)
+    case fault
+}
+
+/// How many token requests were under way at once, at most. One begins when it has been read and ends just before its
+/// answer leaves, or when its client hangs up: a client that gave up and comes again is not two at once.
+package struct TokenRequestGauge: Sendable {
+    /// One request under way.
+    package struct Span: Hashable, Sendable {
+        fileprivate let number: Int
+    }
+
+    /// The most there ever were.
+    package private(set) var mostAtOnce = 0
+
+    /// The most there ever were that carried the same refresh token.
+    package private(set) var mostPerRefreshToken = 0
+
+    private var open: [Span: String?] = [:]
+    private var perRefreshToken: [String: Int] = [:]
+    private var next = 0
+
+    package init() {}
+
+    /// A request has been read.
+    package mutating func begin(refreshToken: String?) -> Span {
+        let span = Span(number: self.next)
+        self.next += 1
+        self.open[span] = .some(refreshToken)
+        self.mostAtOnce = max(self.mostAtOnce, self.open.count)
+        if let refreshToken {
+            self.perRefreshToken[refreshToken, default: 0] += 1
+            self.mostPerRefreshToken = max(self.mostPerRefreshToken, self.perRefreshToken[refreshToken, default: 0])
+        }
+        return span
+    }
+
+    /// It is over; saying so twice does no harm.
+    package mutating func end(_ span: Span) {
+        guard let refreshToken = self.open.removeValue(forKey: span) else { return }
+        guard let refreshToken, let count = self.perRefreshToken[refreshToken] else { return }
+        self.perRefreshToken[refreshToken] = count > 1 ? count - 1 : nil
+    }
+}

@@ -1,4 +1,5 @@
-internal import TokenModel
+internal import Crypto
+package import TokenModel
 
 /// Access tokens as signed JWTs (RFC 9068), which resource servers can check against `/oauth/jwks`.
 package struct SignedTokenMint: TokenMint {
@@ -38,5 +39,91 @@ package struct SignedTokenMint: TokenMint {
         let iat: Int64
         let exp: Int64
         let jti: String
+    }
+}
+
+/// What an access token says about itself where it can be read (RFC 9068 section 2.2).
+package struct AccessClaims: Sendable {
+    package let issuer: String
+    package let account: String
+    package let scope: String?
+    package let issuedAt: WallTime
+    package let expiresAt: WallTime
+}
+
+/// Makes the strings that stand for tokens. Two calls never give the same one.
+package protocol TokenMint: Sendable {
+    /// A new access token for `claims`; throws `server_error` when it can't be signed.
+    func accessToken(for claims: AccessClaims) throws(GrantRefusal) -> String
+
+    /// A new opaque string: refresh tokens and authorization codes, which nobody but the provider reads.
+    func opaqueToken(_ prefix: String) -> String
+}
+
+extension TokenMint {
+    /// 256 random bits behind a prefix that tells a reader of a trace what the string is.
+    package func opaqueToken(_ prefix: String) -> String {
+        var generator = SystemRandomNumberGenerator()
+        return "\(prefix)_\(Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))"
+    }
+}
+
+/// Access tokens that say nothing to whoever holds them.
+package struct OpaqueTokenMint: TokenMint {
+    package init() {}
+
+    package func accessToken(for claims: AccessClaims) throws(GrantRefusal) -> String {
+        self.opaqueToken("mat")
+    }
+}
+
+/// The provider's ES256 key, drawn anew at each start, and its public half as a JSON Web Key (RFC 7517).
+package struct SigningKey: Sendable {
+    private let key = P256.Signing.PrivateKey()
+
+    package init() {}
+
+    /// The public key, ready for a key set.
+    package var publicKey: JSONWebKey {
+        let point = self.key.publicKey.x963Representation.dropFirst()
+        let x = Base64URL.encode(point.prefix(32))
+        let y = Base64URL.encode(point.suffix(32))
+        // RFC 7638: the thumbprint is over exactly these members in this order.
+        let canonical = #"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#
+        return JSONWebKey(
+            keyType: "EC",
+            use: "sig",
+            algorithm: "ES256",
+            curve: "P-256",
+            keyID: Base64URL.encode(SHA256.hash(data: Array(canonical.utf8))),
+            x: x,
+            y: y
+        )
+    }
+
+    /// The 64 bytes R ‖ S over `text` (RFC 7518 section 3.4).
+    package func sign(_ text: String) throws -> [UInt8] {
+        Array(try self.key.signature(for: Array(text.utf8)).rawRepresentation)
+    }
+}
+
+/// One public P-256 key as `/oauth/jwks` shows it.
+package struct JSONWebKey: Codable, Equatable, Sendable {
+    package let keyType: String
+    package let use: String
+    package let algorithm: String
+    package let curve: String
+    package let keyID: String
+    package let x: String
+    package let y: String
+
+    private enum CodingKeys: String, CodingKey {
+        case keyType = "kty"
+        case use
+        case algorithm = "alg"
+        case curve = "crv"
+        case keyID = "kid"
+        case x
+        case y
     }
 }

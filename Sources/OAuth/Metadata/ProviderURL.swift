@@ -116,3 +116,52 @@ package struct ProviderURL: Hashable, Sendable {
             && parts.allSatisfy { (1...3).contains($0.utf8.count) && UInt8($0) != nil && !$0.hasPrefix("+") }
     }
 }
+
+/// An authorization server by the name it gives itself (RFC 8414 §2), which is also where its metadata is found.
+package struct ProviderIssuer: Hashable, Sendable {
+    /// As it was written; compared letter for letter (RFC 8414 §3.3).
+    package let url: ProviderURL
+
+    /// - Throws: ``ProviderURLError`` as ``ProviderURL`` does, and for a query, which an issuer must not have.
+    package init(_ text: String, allowCleartext: Bool = false) throws(ProviderURLError) {
+        let url = try ProviderURL(text, allowCleartext: allowCleartext)
+        guard url.query == nil else { throw ProviderURLError(.malformed, "an issuer has no query") }
+        self.url = url
+    }
+
+    /// Where to ask, in this order: as RFC 8414 §3.1 says, with the well-known part before the issuer's path, then as
+    /// OpenID Connect Discovery 1.0 §4 does, with it behind.
+    package var metadataAddresses: [String] {
+        let start = self.url.text.dropLast(self.url.path.count)
+        let path = self.url.path.hasSuffix("/") ? self.url.path.dropLast() : Substring(self.url.path)
+        return [
+            "\(start)/.well-known/oauth-authorization-server\(path)",
+            "\(start)\(path)/.well-known/openid-configuration",
+        ]
+    }
+}
+
+/// Why an address can't be used for a provider. Equal when the codes are equal.
+package struct ProviderURLError: Error, Sendable {
+    /// What is wrong with it.
+    package enum Code: Sendable, CaseIterable {
+        /// Not an absolute `https` or `http` URL, or with parts that have no place in one.
+        case malformed
+        /// `http` to a host that is not loopback: tokens would travel in the clear.
+        case cleartext
+    }
+
+    /// Decides equality.
+    package let code: Code
+    /// For the operator: what is wrong and what would help.
+    package let message: String
+
+    init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension ProviderURLError: Equatable {
+    package static func == (left: ProviderURLError, right: ProviderURLError) -> Bool { left.code == right.code }
+}

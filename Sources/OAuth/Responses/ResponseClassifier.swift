@@ -97,3 +97,87 @@ extension ResponseClassifier {
         "server_error", "temporarily_unavailable", "internal_error", "fatal_error",
     ]
 }
+
+/// How one POST of a form ended on the wire, before anybody has judged what it means.
+package enum ExchangeOutcome: Sendable {
+    /// The form was never handed to the connection.
+    case notSent(VerdictReason)
+    /// The form was handed over, and no head of an answer came back.
+    case broken(VerdictReason)
+    /// The form was handed over, and at least the head of an answer came back.
+    case responded(ProviderResponse)
+}
+
+extension ResponseClassifier {
+    /// Judges what came of a revocation request (RFC 7009 §2.2).
+    ///
+    /// A 200 means the token is invalid now, whatever stands in the body, but for providers that say no with a 200.
+    /// Where nothing is certain the token must be taken to be alive.
+    package func revocationVerdict(on outcome: ExchangeOutcome) -> RevocationVerdict {
+        switch outcome {
+        case .notSent(let reason), .broken(let reason): .unreachable(reason)
+        case .responded(let answer): self.revocationVerdict(on: answer)
+        }
+    }
+
+    private func revocationVerdict(on answer: ProviderResponse) -> RevocationVerdict {
+        let reading = ResponseFields.read(answer)
+        let refusal = Refusal(reading)
+        if let code = refusal?.code, code.saysClientIsRefused { return .clientRefused(code) }
+        if refusal?.code?.rawValue == "unsupported_token_type" { return .unsupported }
+        switch answer.status {
+        case 200..<300:
+            if let refusal { return .refused(refusal.code ?? .noKnownReason) }
+            return answer.bodyEnd == .cut ? .unreachable(.answerCutShort) : .revoked
+        case 429:
+            return .unreachable(refusal?.code ?? .tooManyRequests)
+        case 300..<500:
+            if let refusal { return .refused(refusal.code ?? .noKnownReason) }
+            if let reason = Self.emptyRefusal(answer, reading) { return .refused(reason) }
+            // A token lives on that a proxy says no about.
+            return .unreachable(Self.foreignReason(answer, reading))
+        default:
+            return .unreachable(refusal?.code ?? .serverError)
+        }
+    }
+}
+
+/// That an answer says no, and in which words.
+struct Refusal {
+    /// The provider's code, where it may be taken over.
+    let code: VerdictReason?
+    /// The free text speaks of other requests with the same refresh token (Hydra and others that build on fosite).
+    /// It is only searched, never kept.
+    let asksToRetry: Bool
+
+    /// `nil` where the answer has no `error` and no `"ok": false`. One that is empty, `null`, `false` or 0 is none.
+    init?(_ reading: ResponseFields.Reading) {
+        guard case .fields(let fields) = reading else { return nil }
+        switch fields["error"] {
+        case .string(let text) where !text.isEmpty:
+            self.code = VerdictReason(text)
+        case .number(let number) where number != 0:
+            self.code = nil
+        case .nested, .boolean(true):
+            self.code = nil
+        case .string, .number, .null, .boolean(false), nil:
+            guard Self.isFalse(fields["ok"]) else { return nil }
+            self.code = nil
+        }
+        self.asksToRetry = ["error_description", "error_hint"].contains { name in
+            guard let words = fields[name]?.asText?.lowercased() else { return false }
+            return words.contains("multiple concurrent requests") || words.contains("retry the request")
+        }
+    }
+
+    private static func isFalse(_ value: ResponseValue?) -> Bool {
+        value == .boolean(false) || value?.asText == "false"
+    }
+}
+
+extension VerdictReason {
+    fileprivate init?(_ text: Secret) {
+        let code = text.count <= 64 ? text.withUnredacted { text in text.indices.map { text[$0] } } : []
+        self.init(code: code)
+    }
+}

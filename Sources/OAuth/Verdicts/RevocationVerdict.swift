@@ -11,3 +11,25 @@ package enum RevocationVerdict: Equatable, Sendable {
     /// No answer, one that says nothing, or somebody else's in the provider's place: the token must be taken to be alive.
     case unreachable(VerdictReason)
 }
+
+/// What may be shown of a verdict: in logs and in the report of a kill.
+extension RevocationVerdict {
+    /// One word for the case.
+    package var name: String {
+        switch self {
+        case .revoked: "revoked"
+        case .refused: "refused"
+        case .clientRefused: "client_refused"
+        case .unsupported: "unsupported"
+        case .unreachable: "unreachable"
+        }
+    }
+
+    /// Why; `nil` where the case says it all.
+    package var reason: VerdictReason? {
+        switch self {
+        case .revoked, .unsupported: nil
+        case .refused(let reason), .clientRefused(let reason), .unreachable(let reason): reason
+        }
+    }
+}

@@ -85,3 +85,65 @@ extension Substring {
         return self[...last]
     }
 }
+
+/// Why a file's key can't sign assertions. Equal when the codes are equal.
+package struct AssertionKeyError: Error, Sendable {
+    /// What is wrong with it.
+    package enum Code: Sendable, CaseIterable {
+        /// No private key in PEM form, or one behind a passphrase.
+        case noKey
+        /// A key of another kind than the algorithm is for.
+        case wrongKind
+        /// An RSA key of less than 2048 bits (RFC 7518 §3.3).
+        case tooShort
+    }
+
+    /// Decides equality.
+    package let code: Code
+    /// Follows the file's path: what is wrong; nothing of what stands in it.
+    package let message: String
+
+    init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension AssertionKeyError: Equatable {
+    package static func == (left: AssertionKeyError, right: AssertionKeyError) -> Bool { left.code == right.code }
+}
+
+/// By what an account's tokens are asked for with the grant jwt-bearer (RFC 7523 §2.1).
+package struct GrantAssertion: Sendable {
+    /// Who signs: at Google the service account's address.
+    package let issuer: String
+    /// Whom the tokens are for; `nil`: left out.
+    package let subject: String?
+    /// Whom the assertion is for; `nil`: the token endpoint, by its URL.
+    package let audience: String?
+    /// What signs it.
+    package let key: AssertionKey
+
+    package init(issuer: String, subject: String?, audience: String?, key: AssertionKey) {
+        self.issuer = issuer
+        self.subject = subject
+        self.audience = audience
+        self.key = key
+    }
+
+    /// One for a request to `endpoint`; `nil` where it could not be signed.
+    ///
+    /// - Parameter now: by the provider's clock.
+    func sign(for endpoint: ProviderURL, scopes: [String], now: WallTime) -> Secret? {
+        self.key.sign(
+            Assertion(
+                issuer: self.issuer,
+                subject: self.subject,
+                audience: self.audience ?? endpoint.text,
+                scopes: scopes,
+                issuedAt: now,
+                id: Assertion.newID()
+            )
+        )
+    }
+}

@@ -1,4 +1,4 @@
-internal import OAuth
+package import OAuth
 internal import Synchronization
 internal import TokenModel
 
@@ -106,5 +106,35 @@ final class ClientProver: Sendable {
                 ClientRegistration(clientID: clientID, authentication: .clientAssertion($0))
             }
         }
+    }
+}
+
+/// One thing that the client may prove itself to a provider by (RFC 6749 §2.3).
+package enum ClientProof: Sendable {
+    /// The same in every request: a secret, the connection's certificate, or nothing.
+    case constant(ClientRegistration.Authentication)
+    /// `private_key_jwt`: an assertion, signed anew for each request (RFC 7523 §2.2).
+    ///
+    /// - audience: whom it is for; `nil`: the token endpoint, by its URL.
+    /// - revocationAudience: the same at the revocation endpoint; `nil`: as everywhere.
+    case signed(AssertionKey, audience: String?, revocationAudience: String? = nil)
+}
+
+/// Martlet as a client of one provider: its identifier, and all that it may prove it by.
+package struct RegisteredClient: Sendable {
+    /// RFC 6749 §2.2
+    package let clientID: String
+    /// Never empty. While a secret is changed at the provider there are two, tried in this order.
+    package let proofs: [ClientProof]
+
+    /// - Parameter proofs: None means a public client.
+    package init(clientID: String, proofs: [ClientProof]) {
+        self.clientID = clientID
+        self.proofs = proofs.isEmpty ? [.constant(.none)] : proofs
+    }
+
+    /// A client that has one proof, which is always the same.
+    package init(_ registration: ClientRegistration) {
+        self.init(clientID: registration.clientID, proofs: [.constant(registration.authentication)])
     }
 }

@@ -51,3 +51,49 @@ extension String {
         return result
     }
 }
+
+/// Where something stands in a text. Line and column count from 1; a column is one Unicode scalar.
+package struct SourcePosition: Hashable, Comparable, Sendable {
+    package let line: Int
+    package let column: Int
+
+    package init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+
+    /// The first character of a text.
+    package static let start = SourcePosition(line: 1, column: 1)
+
+    package static func < (left: SourcePosition, right: SourcePosition) -> Bool {
+        (left.line, left.column) < (right.line, right.column)
+    }
+}
+
+/// Why a configuration could not be taken. Equal when the codes are equal; the program ends with exit code 78.
+package struct SettingsError: Error, Sendable {
+    package enum Code: String, Sendable {
+        /// The file could not be read at all.
+        case unreadable
+        /// The file was read and has faults.
+        case invalid
+    }
+
+    package let code: Code
+    /// All that is wrong, in the order of the file; at least one.
+    package let faults: [SettingsFinding]
+
+    init(_ code: Code, _ faults: [SettingsFinding]) {
+        self.code = code
+        self.faults = faults.sorted(by: SettingsFinding.precedes)
+    }
+}
+
+extension SettingsError: Equatable {
+    package static func == (left: SettingsError, right: SettingsError) -> Bool { left.code == right.code }
+}
+
+extension SettingsError: CustomStringConvertible {
+    /// The faults, one a line.
+    package var description: String { self.faults.map(\.description).joined(separator: "\n") }
+}

@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 package import LocalFiles
+package import OAuth
 package import TokenModel
 
 /// What a configuration refers to beyond its own text: directories, environment variables, files.
@@ -65,4 +66,16 @@ package struct Surroundings: Sendable {
         let parent = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
         return parent + "/" + (path.hasPrefix("./") ? String(path.dropFirst(2)) : path)
     }
+}
+
+/// What a configuration asks of those who will use certificates: whether they could.
+package enum CertificateQuestion: Hashable, Sendable {
+    /// Whether a PEM file, at an absolute path, holds certificates.
+    case certificates(String)
+    /// Whether a PEM file holds a key.
+    case key(String)
+    /// Whether a PEM file holds a private key that can sign by an algorithm.
+    case signingKey(String, SigningAlgorithm)
+    /// Whether a certificate and its key, each of which will do by itself, are a pair.
+    case pair(CertificateSettings)
 }

@@ -1,3 +1,4 @@
+internal import LocalFiles
 internal import TokenModel
 
 /// The keys of the whole file.
@@ -99,5 +100,133 @@ extension Section<RootKey> {
         if let standard = surroundings.defaultStateDirectory { return standard }
         self.missing("state_dir is missing, and neither XDG_STATE_HOME nor HOME says where it would be")
         return ""
+    }
+}
+
+/// The keys of `replica`.
+enum ReplicaKey: String, Vocabulary {
+    case name, lease
+}
+
+extension ReplicaSettings {
+    init(_ section: Section<ReplicaKey>) {
+        self.name = section.read(.name) { place in
+            guard let name = place.text() else { return nil }
+            do throws(ValueError) { try ConfiguredName.check(name) } catch { place.fault(error.message) }
+            return name
+        }
+        self.lease = section.read(.lease) { $0.duration(in: .seconds(1) ... .seconds(300)) } ?? .seconds(10)
+    }
+}
+
+/// The keys of `log`.
+enum LogKey: String, Vocabulary {
+    case level, format, access
+}
+
+extension LogSettings.Level: Vocabulary {}
+
+extension LogSettings.Format: Vocabulary {}
+
+extension LogSettings {
+    init(_ section: Section<LogKey>) {
+        self.level = section.read(.level) { $0.choice(Level.self) } ?? .info
+        self.format = section.read(.format) { $0.choice(Format.self) } ?? .json
+        self.access = section.read(.access) { $0.flag() } ?? true
+    }
+}
+
+/// What a client signs to prove itself must be of no use to who is shown it (RFC 7523 §3; RFC 9700 §4.4).
+enum AssertionRules {
+    /// What keeps an assertion for the token endpoint from being shown to this one, where nobody else is named as its audience.
+    static func fault(of revocationEndpoint: HTTPURL, beside tokenEndpoint: HTTPURL) -> String? {
+        let isShared =
+            revocationEndpoint.scheme == tokenEndpoint.scheme && revocationEndpoint.host == tokenEndpoint.host
+            && revocationEndpoint.port == tokenEndpoint.port
+        guard !isShared else { return nil }
+        return """
+            is at another origin than token_endpoint, where it could use the assertions that it is shown: add the issuer, which \
+            they name then, or private_key.audience
+            """
+    }
+
+    /// Providers whose client has the private key and the name of another's before it: what one of them is shown may be good at
+    /// the other.
+    static func sharedKeys(_ providers: [ProviderSettings]) -> [(later: ProviderID, first: ProviderID)] {
+        providers.indices.compactMap { index in
+            let provider = providers[index]
+            guard provider.clientAuthentication == .privateKeyJWT, let key = provider.privateKey else { return nil }
+            let first = providers[..<index].first {
+                $0.clientAuthentication == .privateKeyJWT && $0.clientID == provider.clientID
+                    && ($0.privateKey?.file == key.file || $0.privateKey?.pem == key.pem)
+            }
+            return first.map { (provider.id, $0.id) }
+        }
+    }
+}
+
+/// The keys of `admin`.
+enum AdminKey: String, Vocabulary {
+    case address, socket, tls
+    case tokenFile = "token_file"
+    case allowCleartext = "allow_cleartext"
+}
+
+extension AdminSettings {
+    init(_ section: Section<AdminKey>, state: String, besides listeners: [ListenerSettings]) {
+        let address = section.read(.address) { place in
+            section.has(.tls) || section.allows(.allowCleartext)
+                ? place.listenerAddress() : place.loopbackAddress(or: "another needs tls, or allow_cleartext: true")
+        }
+        self.address = address ?? ListenerAddress(loopbackPort: 8081)
+        self.tls = section.read(.tls) { CertificateSettings($0) }
+        self.tokenFile =
+            section.read(.tokenFile) { $0.file(under: state) } ?? Surroundings.path("admin.token", under: state)
+        self.socket = section.read(.socket) { $0.file(under: state) } ?? Surroundings.path("admin.sock", under: state)
+
+        // Another user's below it is refused.
+        if SecretFile.isOutside(self.tokenFile, of: state) { section[.tokenFile]?.warnOfOwner(self.tokenFile) }
+
+        guard let owner = self.address.owner(among: listeners) else { return }
+        if let place = section[.address] {
+            if address != nil { place.fault("is the address of \(owner) too") }
+        } else {
+            section.missing("admin.address is missing, and its default \(self.address) is the address of \(owner)")
+        }
+    }
+}
+
+/// The keys of `limits`.
+enum LimitKey: String, Vocabulary {
+    case head, field, fields, target, connections, waiters
+    case connectionsPerAddress = "connections_per_address"
+    case replayMemory = "replay_memory"
+    case headerTimeout = "header_timeout"
+    case handshakeTimeout = "handshake_timeout"
+    case bodyRate = "body_rate"
+    case idleTimeout = "idle_timeout"
+}
+
+extension LimitSettings {
+    init(_ section: Section<LimitKey>) {
+        // Less than a browser sends helps nobody; more than 1 MiB of head is memory that a stranger holds.
+        let sizes = 256...(1 << 20)
+        self.head = section.read(.head) { $0.size(in: sizes) } ?? 32 << 10
+        self.field = section.read(.field) { $0.size(in: sizes) } ?? 16 << 10
+        self.fields = section.read(.fields) { $0.count(in: 1...10_000) } ?? 200
+        self.target = section.read(.target) { $0.size(in: sizes) } ?? 8 << 10
+        let connections = section.read(.connections) { $0.count(in: 1...1_000_000) }
+        self.connections = connections ?? 10_000
+        self.namesConnections = connections != nil
+        self.connectionsPerAddress = section.read(.connectionsPerAddress) { $0.count(in: 0...1_000_000) } ?? 0
+        self.waiters = section.read(.waiters) { $0.count(in: 1...1_000_000) } ?? 10_000
+        self.replayMemory = section.read(.replayMemory) { $0.size(in: 0...(64 << 30)) } ?? 64 << 20
+        // Whoever needs more than that to say what it wants holds a place for nothing.
+        let beginnings = Duration.milliseconds(100)...(.minutes(10))
+        self.headerTimeout = section.read(.headerTimeout) { $0.duration(in: beginnings) } ?? .seconds(10)
+        self.handshakeTimeout = section.read(.handshakeTimeout) { $0.duration(in: beginnings) } ?? .seconds(10)
+        self.bodyRate = section.read(.bodyRate) { $0.size(in: 0...(1 << 20)) } ?? 1 << 10
+        self.idleTimeout =
+            section.read(.idleTimeout) { $0.duration(in: .milliseconds(100)...(.hours(24))) } ?? .minutes(1)
     }
 }

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Foundation
 internal import Glibc
 internal import Synchronization
-internal import TokenModel
+package import TokenModel
 
 /// Writes the log with a thread of its own, so that nobody who logs waits for whoever reads it.
 ///
@@ -178,4 +178,20 @@ extension LogWriter {
 
     /// Many lines go out with one call, in bytes.
     private static let piece = 32 << 10
+}
+
+/// What wall time it is, and was at a moment of the incarnation clock.
+package struct LogClock: Sendable {
+    package let now: WallTime
+    package let bootNow: BootInstant
+
+    package init(now: WallTime, bootNow: BootInstant) {
+        self.now = now
+        self.bootNow = bootNow
+    }
+
+    /// As far as the clock was not set in between.
+    package func wallTime(of moment: BootInstant) -> WallTime {
+        self.now.advanced(by: self.bootNow.duration(to: moment))
+    }
 }

@@ -1,5 +1,5 @@
 internal import Logging
-internal import OAuth
+package import OAuth
 internal import ProviderClient
 internal import Synchronization
 package import TokenModel
@@ -170,5 +170,48 @@ extension ForgottenToken {
         case .unreachable, .clientRefused: true
         case .revoked, .refused, .unsupported: false
         }
+    }
+}
+
+/// What became of a token that is not kept any more.
+package struct ForgottenToken: Equatable, Sendable {
+    package let kind: RevocableToken
+    package let verdict: RevocationVerdict
+    /// When it ends by itself, where that is known.
+    package let endsAt: WallTime?
+    /// When its provider is asked again, where that is known.
+    package let nextTryAt: WallTime?
+
+    package init(kind: RevocableToken, verdict: RevocationVerdict, endsAt: WallTime?, nextTryAt: WallTime? = nil) {
+        self.kind = kind
+        self.verdict = verdict
+        self.endsAt = endsAt
+        self.nextTryAt = nextTryAt
+    }
+}
+
+/// Stands for a provider, or a client, that the configuration does not have any more: nothing is sent there.
+struct GoneTokenEndpoint: TokenEndpoint {
+    let binding: EndpointBinding
+    let timeout = Duration.zero
+
+    init(_ binding: AccountRecord.Binding) {
+        self.binding = EndpointBinding(issuer: binding.issuer, clientID: binding.clientID)
+    }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        .notSent(.notConfigured)
+    }
+
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        .notSent(.notConfigured)
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        .unreachable(.notConfigured)
     }
 }

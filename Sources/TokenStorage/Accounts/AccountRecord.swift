@@ -115,3 +115,77 @@ extension AccountRecord {
         }
     }
 }
+
+/// Finds out when another process's claim may be broken: it was seen unchanged for its whole time (``UnchangedSince``).
+///
+/// A claim that its holder renews stands with the same id in another version of the record.
+package struct ClaimWatch: Equatable, Sendable {
+    private struct Content: Equatable, Sendable {
+        let claim: AccountRecord.Claim
+        let version: Version
+    }
+
+    private var sighting: UnchangedSince<Content>?
+
+    package init() {}
+
+    /// Reads further apart than this prove nothing about the time between them.
+    package static let longestGap = UnchangedSince<Content>.longestGap
+
+    /// Takes note of a read that found `claim` in the record's `version` at `now`.
+    ///
+    /// - Returns: whether the claim has lapsed, and may be broken by a write that expects `version`.
+    package mutating func saw(_ claim: AccountRecord.Claim, in version: Version, at now: BootInstant) -> Bool {
+        let content = Content(claim: claim, version: version)
+        var sighting = self.sighting ?? UnchangedSince(content, at: now)
+        let age = sighting.saw(content, at: now)
+        self.sighting = sighting
+        return sighting.content == content && age >= claim.standsFor
+    }
+
+    /// Whether `claim` has been there for longer than it stands, whatever lay between the reads: enough to say that
+    /// nobody is refreshing, not enough to break it.
+    package func isOverdue(_ claim: AccountRecord.Claim, at now: BootInstant) -> Bool {
+        guard let sighting, sighting.content.claim == claim else { return false }
+        return sighting.noticedAt.duration(to: now) > claim.standsFor
+    }
+}
+
+/// Since when something of another process's was seen unchanged, by reads that succeeded at most 2 s apart.
+///
+/// Whoever goes by another's silence counts with this: no clock is compared with another's. A gap (this process was
+/// stopped, or the store was away) starts the count anew, for the other may have been stopped too.
+package struct UnchangedSince<Content: Equatable & Sendable>: Equatable, Sendable {
+    package private(set) var content: Content
+    /// The first read that found it, with gaps after it or not.
+    package private(set) var noticedAt: BootInstant
+    /// The first read that found it, without a gap since.
+    package private(set) var start: BootInstant
+    private var lastReadAt: BootInstant
+
+    /// Reads further apart than this prove nothing about the time between them.
+    package static var longestGap: Duration { .seconds(2) }
+
+    /// Takes the first read, which ended at `now`.
+    package init(_ content: Content, at now: BootInstant) {
+        self.content = content
+        self.noticedAt = now
+        self.start = now
+        self.lastReadAt = now
+    }
+
+    /// Takes a read that ended at `now`. One that ended before another which was taken already says nothing new.
+    ///
+    /// - Returns: for how long it is known to be unchanged.
+    @discardableResult
+    package mutating func saw(_ content: Content, at now: BootInstant) -> Duration {
+        guard now >= self.lastReadAt else { return self.start.duration(to: self.lastReadAt) }
+        if content != self.content {
+            self = UnchangedSince(content, at: now)
+        } else if self.lastReadAt.duration(to: now) > Self.longestGap {
+            self.start = now
+        }
+        self.lastReadAt = now
+        return self.start.duration(to: now)
+    }
+}

@@ -80,3 +80,9 @@ package struct SealedRecords: Sendable {
         try await store.write(sealed, at: key, as: version, expecting: expecting)
     }
 }
+
+/// Which store a record belongs to: drawn once, when the store is first opened, and carried along when it is moved.
+package struct StoreID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}

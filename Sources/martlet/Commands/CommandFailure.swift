@@ -10,3 +10,29 @@ package struct CommandFailure: Error, Equatable, Sendable {
         self.message = message
     }
 }
+
+/// What the program's exit codes mean; from 64 on they are those of `sysexits.h`.
+package enum ProgramExit: Int32, CaseIterable, Sendable {
+    case done = 0
+    /// It ran, and the answer is no.
+    case no = 1
+    /// The arguments or the input are not what the command takes, such as a name that nobody knows.
+    case usage = 64
+    /// The gateway can't be reached, or a port is busy.
+    case unavailable = 69
+    /// The admin token is missing or wrong, or this user may not open a port.
+    case notAllowed = 77
+    case badConfiguration = 78
+}
+
+extension ProgramExit {
+    /// What the status code of an admin API's answer means for the command that asked.
+    package init(httpStatus: Int) {
+        switch httpStatus {
+        case 200..<300: self = .done
+        case 401, 403, 429: self = .notAllowed
+        case 400, 404, 413: self = .usage
+        default: self = .no
+        }
+    }
+}

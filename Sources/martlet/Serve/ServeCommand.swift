@@ -4,6 +4,9 @@ internal import FoundationEssentials
 internal import Listening
 internal import LocalFiles
 internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import Proxy
 internal import Settings
 internal import Telemetry
 internal import TokenModel
@@ -139,5 +142,51 @@ struct ServeCommand: AsyncParsableCommand {
         let threshold = LogThreshold(Logger.Level(settings.level))
         LoggingSystem.bootstrap { _ in QueuedLogHandler(writer, threshold: threshold, clock: time) }
         return (writer, threshold)
+    }
+}
+
+/// How long a stop may take, as people read it.
+package enum GracePeriodText {
+    /// Whole seconds, or milliseconds where those are not enough.
+    package static func text(_ grace: Duration) -> String {
+        let (seconds, attoseconds) = grace.components
+        guard attoseconds != 0 else { return "\(seconds) s" }
+        return "\(Int64(grace / .milliseconds(1))) ms"
+    }
+}
+
+/// The configuration as the program reads it: with all that it would do with what the file names.
+enum ConfigurationFile {
+    /// As ``SettingsFile/load(path:variables:certificateFault:)``, and certificates and keys that can't be used are faults
+    /// like any other.
+    static func load(_ path: String) throws(SettingsError) -> GatewaySettings {
+        try SettingsFile.load(path: path) { question in
+            do throws(ProxyError) {
+                switch question {
+                case .certificates(let path): try CertificateFiles.check(certificates: path)
+                case .key(let path): try CertificateFiles.check(key: path)
+                case .signingKey(let path, let algorithm): return Self.fault(of: path, algorithm)
+                case .pair(let pair): try CertificateFiles(certificate: pair.certificate, key: pair.key).check()
+                }
+                return nil
+            } catch {
+                return error.message
+            }
+        }
+    }
+
+    /// What keeps the key in a file from signing.
+    private static func fault(of path: String, _ algorithm: SigningAlgorithm) -> String? {
+        do throws(FileError) {
+            let pem = try SecretFile.read(path)
+            do throws(AssertionKeyError) {
+                _ = try AssertionKey(pem: pem, algorithm: algorithm, keyID: nil)
+                return nil
+            } catch {
+                return "\(path) \(error.message)"
+            }
+        } catch {
+            return "\(path) \(error.message)"
+        }
     }
 }

@@ -154,3 +154,10 @@ extension OpenedStore {
         JournalSeal(incarnation, keys: self.keys, storeID: self.storeID)
     }
 }
+
+/// Tells of other starts of this program whether they have ended.
+package protocol IncarnationWitness: Sendable {
+    /// Whether `incarnation` has ended for certain, and the successes in its journal are in the store. `false` proves nothing: it
+    /// may run, or be another host's.
+    func isDead(_ incarnation: IncarnationID) async -> Bool
+}

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LocalFiles
-internal import TokenModel
+package import TokenModel
 
 /// An incarnation's journal on the disk: sealed entries, each at blocks of its own.
 ///
@@ -107,4 +107,95 @@ final class JournalFile {
             return JournalContents()
         }
     }
+}
+
+/// Keeps new tokens on this host's disk while the store does not take them, past the end of this process.
+package protocol SuccessJournal: Sendable {
+    /// Writes `record` down.
+    ///
+    /// - Returns: where it stands, once it would survive a loss of power; `nil` where it can't be written.
+    func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace?
+
+    /// Forgets what stands at `place`: the store has it, or something better.
+    func release(_ place: JournalPlace) async
+}
+
+/// Blocks of a journal that belong together.
+package struct JournalPlace: Hashable, Sendable {
+    package let blocks: Range<Int>
+
+    package init(blocks: Range<Int>) { self.blocks = blocks }
+}
+
+/// Which blocks of a journal's file are taken.
+package struct JournalBlocks: Equatable, Sendable {
+    /// In bytes; what is kept begins at such a boundary, where a reader looks for it.
+    package static let blockSize = 512
+
+    private var isTaken: [Bool]
+
+    package init(count: Int) {
+        self.isTaken = Array(repeating: false, count: count)
+    }
+
+    /// Whether nothing is kept.
+    package var isEmpty: Bool { !self.isTaken.contains(true) }
+
+    /// Takes the first blocks in a row that hold `bytes`; `nil` where there are none.
+    package mutating func take(bytes: Int) -> JournalPlace? {
+        let wanted = (bytes + Self.blockSize - 1) / Self.blockSize
+        guard wanted > 0 else { return nil }
+        var start = 0
+        for block in self.isTaken.indices {
+            if self.isTaken[block] { start = block + 1 }
+            guard block + 1 - start == wanted else { continue }
+            for block in start...block { self.isTaken[block] = true }
+            return JournalPlace(blocks: start..<block + 1)
+        }
+        return nil
+    }
+
+    /// Gives blocks back; those that were never given are ignored.
+    package mutating func give(back place: JournalPlace) {
+        for block in place.blocks where self.isTaken.indices.contains(block) { self.isTaken[block] = false }
+    }
+}
+
+/// How much room a journal has, and for how long it keeps what the store has taken.
+package struct JournalCapacity: Equatable, Sendable {
+    /// In bytes; all of it is taken from the disk at the start, so that a full disk does not matter later.
+    package let fileSize: Int
+    /// How long an entry stays that the store has acknowledged: a failover may lose it there. Zero where none does.
+    package let retention: Duration
+
+    package init(fileSize: Int, retention: Duration = .zero) {
+        self.fileSize = fileSize
+        self.retention = retention
+    }
+
+    /// Of a store that this host's processes alone use, before anything is known of its providers.
+    package static let least = JournalCapacity(fileSize: Self.leastSize)
+
+    /// The same with no more room than that.
+    var least: JournalCapacity { JournalCapacity(fileSize: Self.leastSize, retention: self.retention) }
+
+    /// For as many refreshes as may be under way when the store goes away, or as happen while a store that may lose its last
+    /// writes can still lose them.
+    ///
+    /// - Parameters:
+    ///   - refreshesPerSecond: of all providers together.
+    ///   - burst: how many more at once.
+    package init(refreshesPerSecond: Int, burst: Int, on guarantees: StoreGuarantees) {
+        let isShared = guarantees.reach == .network
+        self.retention = isShared ? .seconds(600) : .zero
+        let most = Self.largestSize / Self.entrySize
+        let entries = min(refreshesPerSecond, most) * (isShared ? 600 : 60) + min(burst, most)
+        self.fileSize = max(min(entries, most) * Self.entrySize, Self.leastSize)
+    }
+
+    /// In bytes, of a usual entry: two tokens of some hundred bytes each.
+    private static let entrySize = 2_048
+    private static let leastSize = 1 << 20
+    /// No journal is larger: whoever takes it over reads it whole.
+    static let largestSize = 64 << 20
 }

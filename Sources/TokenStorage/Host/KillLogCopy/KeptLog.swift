@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LocalFiles
-internal import TokenModel
+package import TokenModel
 
 /// What this host keeps of a store's kill log, in `state_dir`: a store that was put back from a backup, or has lost writes
 /// that it had acknowledged, is found out by it, and what was killed stays dead.
@@ -146,5 +146,60 @@ package actor KeptLog: KillLogCopy {
             usleep(2_000)
         }
         throw SystemCallError(EWOULDBLOCK, "can't lock \(path)")
+    }
+}
+
+/// An entry of a log as this host keeps it beside the store.
+package struct KeptEntry: Equatable, Sendable {
+    /// Where it stands in the store's log.
+    package let number: UInt64
+    /// The entry's own, whatever its number: what tells two entries apart.
+    package let id: String
+    package let bytes: Secret
+
+    package init(number: UInt64, id: String, bytes: Secret) {
+        self.number = number
+        self.id = id
+        self.bytes = bytes
+    }
+}
+
+/// A few hundred entries in one file. The last one is put in its place anew with each entry that comes; those before it
+/// are full, and never touched again.
+struct KeptSegment: Equatable, Sendable {
+    /// How many entries a segment has at most.
+    static let capacity = 256
+    /// With how many bytes of entries nothing is added. One entry is at most a record's 64 KiB.
+    private static let fullSize = 2 << 20
+    /// No segment's file is larger, in bytes.
+    static let sizeLimit = 4 << 20
+
+    var entries: [KeptEntry] = []
+
+    var isFull: Bool {
+        self.entries.count >= Self.capacity || self.entries.reduce(0) { $0 + $1.bytes.count } >= Self.fullSize
+    }
+
+    private static let format: UInt8 = 1
+
+    func encoded() -> Secret {
+        let writer = FieldWriter(format: Self.format)
+        writer.write(self.entries) { entry in
+            writer.write(entry.number)
+            writer.write(entry.id)
+            writer.write(entry.bytes)
+        }
+        return writer.finish()
+    }
+
+    init(entries: [KeptEntry] = []) { self.entries = entries }
+
+    /// - Throws: ``StoreError/Code/unreadable`` for bytes that ``encoded()`` did not write.
+    init(decoding bytes: Secret) throws(StoreError) {
+        var reader = try FieldReader(bytes, formats: Self.format...Self.format)
+        self.entries = try reader.readArray { reader throws(StoreError) in
+            KeptEntry(number: try reader.read(), id: try reader.read(), bytes: try reader.read())
+        }
+        try reader.finish()
     }
 }

@@ -1,4 +1,6 @@
 internal import ArgumentParser
+internal import Crypto
+internal import Settings
 
 /// `martlet callers`.
 struct CallersCommand: ParsableCommand {
@@ -13,4 +15,62 @@ struct CallersCommand: ParsableCommand {
             """,
         subcommands: [NewCallerCommand.self]
     )
+}
+
+/// `martlet callers new`.
+struct NewCallerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "new",
+        abstract: "Make a key for a caller, and its line for martlet.yaml.",
+        discussion: """
+            Prints the key, which is kept nowhere and not shown again, and the line that lets it in: put that under
+            "callers:" and add routes, accounts or methods to let it use only those. A key is martlet_ and 43 letters
+            and digits, 256 random bits. Needs no running gateway.
+
+            Example:
+              martlet callers new reports
+              curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8080/acme/users
+            """
+    )
+
+    @Argument(help: "What the caller is called: 1 to 64 letters, digits, dots, underscores or hyphens.")
+    var name: String
+
+    func validate() throws {
+        guard CallerSettings.isName(self.name) else {
+            throw ValidationError("a caller's name has 1 to 64 letters, digits, dots, underscores or hyphens")
+        }
+    }
+
+    func run() {
+        let key = CallerKey()
+        Console.say("key:  \(key.text)")
+        Console.say("line: - { name: \(self.quotedName), key_sha256: \(key.digest) }")
+    }
+
+    /// A name that YAML would read as something else than text, such as `1` or `null`, keeps its characters in quotes.
+    private var quotedName: String {
+        self.name.first?.isLetter == true && !["null", "true", "false", "yes", "no"].contains(self.name.lowercased())
+            ? self.name : "\"\(self.name)\""
+    }
+}
+
+/// A new key for a caller: `martlet_` and 43 letters and digits out of the system's random source, 256 bits.
+///
+/// The beginning lets people, and scanners for leaked secrets, see what it is.
+package struct CallerKey {
+    /// What the caller sends.
+    package let text: String
+
+    package init() {
+        self.text = "martlet_" + RandomText.lettersAndDigits(43)
+    }
+
+    /// What the configuration has of it: the SHA-256 of its characters, in 64 hexadecimal digits.
+    package var digest: String {
+        SHA256.hash(data: Array(self.text.utf8)).map { byte in
+            let digits = String(byte, radix: 16)
+            return byte < 16 ? "0\(digits)" : digits
+        }.joined()
+    }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import Settings
 
 /// `martlet kill`.
 struct KillCommand: AsyncParsableCommand {
@@ -137,5 +138,65 @@ struct ReviveCommand: AsyncParsableCommand {
     private struct Order: Encodable {
         let scope: ScopeReply
         let reason: String
+    }
+}
+
+/// Why somebody kills or revives: it stands in logs for good.
+enum KillReason {
+    /// Refuses one that says nothing, before anything is sent.
+    static func check(_ reason: String) throws {
+        guard reason.contains(where: { !$0.isWhitespace }) else {
+            throw ValidationError("--reason is blank: say in a few words why")
+        }
+    }
+}
+
+/// How long an order to kill waits for the kill's end, such as `15s`: the gateway is told so, and the command waits for its
+/// answer accordingly.
+enum KillWait {
+    private static let longest = Duration.seconds(300)
+
+    /// Refuses what is no such time, before anything is sent.
+    static func duration(_ text: String) throws -> Duration {
+        guard let wait = try? Quantity.duration(text), wait <= Self.longest else {
+            throw ValidationError("--wait takes a time with its unit, such as 500ms, 15s or 2m, and 5m at most")
+        }
+        return wait
+    }
+}
+
+/// Which tokens a command is about: exactly one of three.
+struct ScopeOptions: ParsableArguments {
+    @Flag(help: "All tokens of the gateway.") var all = false
+    @Option(
+        name: .customLong("provider"),
+        parsing: .singleValue,
+        help: ArgumentHelp("All tokens of one provider.", valueName: "name")
+    )
+    var providers: [String] = []
+    @Option(
+        name: .customLong("account"),
+        parsing: .singleValue,
+        help: ArgumentHelp("The tokens of one account.", valueName: "name")
+    )
+    var accounts: [String] = []
+
+    func validate() throws {
+        // Of several, none must be left out in silence.
+        let named = (self.all ? 1 : 0) + self.providers.count + self.accounts.count
+        guard named == 1 else { throw ValidationError("name exactly one of --all, --provider and --account, once") }
+    }
+
+    /// As the admin API takes it.
+    var scope: ScopeReply {
+        ScopeReply(all: self.all ? true : nil, provider: self.providers.first, account: self.accounts.first)
+    }
+}
+
+extension CommandFailure {
+    /// What an order to kill ends with that the gateway did not take: ``ProgramExit/no`` says for such an order that it
+    /// holds, and that not every replica has stopped.
+    package var ofRefusedKill: CommandFailure {
+        self.status == .no ? CommandFailure(.usage, self.message) : self
     }
 }

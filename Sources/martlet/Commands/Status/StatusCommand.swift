@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import TokenModel
+internal import UnixSignals
 
 /// `martlet status`.
 struct StatusCommand: AsyncParsableCommand {
@@ -27,5 +29,71 @@ struct StatusCommand: AsyncParsableCommand {
         if self.admin.isJSON { return Console.say(reply.text) }
         let status = try reply.read(StatusReply.self)
         for line in StatusText(times: RelativeTime(now: .now)).lines(status) { Console.say(line) }
+    }
+}
+
+/// Shows a gateway's status again and again.
+struct StatusWatch: Sendable {
+    private let client: AdminClient
+    private let isJSON: Bool
+
+    private static let interval = Duration.seconds(1)
+    /// One that does not answer is said to be away, and asked again.
+    private static let patience = Duration.seconds(3)
+
+    init(_ client: AdminClient, isJSON: Bool) {
+        self.client = client
+        self.isJSON = isJSON
+    }
+
+    /// Ends in order by SIGINT or SIGTERM, and when nobody reads any more.
+    ///
+    /// - Throws: what the gateway says for good, such as that the token is wrong; or that what is shown is lost.
+    func run() async throws {
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { for await _ in signals { return } }
+            tasks.addTask { try await self.show() }
+            _ = try await tasks.next()
+            tasks.cancelAll()
+        }
+        // What follows begins on a line of its own, behind a ^C that the terminal shows.
+        if Terminal.isStandardOutput { Console.say("") }
+    }
+
+    private func show() async throws {
+        let clock = Timepiece.system
+        var lastAnswer: BootInstant?
+        var isFirst = true
+        while !Task.isCancelled {
+            let began = clock.now
+            let lines: [String]
+            do throws(CommandFailure) {
+                let reply = try await self.client.send(AdminRequest.status.within(Self.patience))
+                lines = self.isJSON ? [reply.text] : StatusText(times: RelativeTime(now: .now)).lines(try reply.read())
+                lastAnswer = began.boot
+            } catch {
+                guard error.status == .unavailable, !Task.isCancelled else {
+                    if Task.isCancelled { return }
+                    throw error
+                }
+                if self.isJSON { Console.complain(error.message) }
+                lines = self.isJSON ? [] : Self.absence(error, since: lastAnswer, now: clock.now.boot)
+            }
+            let text = self.isJSON ? lines.map { $0 + "\n" }.joined() : self.block(lines, at: began.wall, isFirst)
+            guard try Console.show(text) else { return }
+            isFirst = false
+            await clock.rest(until: began.boot.advanced(by: Self.interval))
+        }
+    }
+
+    private func block(_ lines: [String], at time: WallTime, _ isFirst: Bool) -> String {
+        guard let size = Terminal.size else { return WatchScreen.block(lines, at: time.rfc3339) }
+        return WatchScreen(rows: size.rows, columns: size.columns).frame(lines, at: time.rfc3339, clears: isFirst)
+    }
+
+    private static func absence(_ error: CommandFailure, since last: BootInstant?, now: BootInstant) -> [String] {
+        let since = last.map { "; its last answer was \($0.duration(to: now).components.seconds) s ago" } ?? ""
+        return [PlainText.line(error.message), "asking again each second\(since)"]
     }
 }

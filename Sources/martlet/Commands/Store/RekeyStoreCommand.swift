@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Audit
 internal import FoundationEssentials
 internal import Glibc
+internal import TokenModel
 internal import TokenStorage
 
 /// `martlet store rekey`.
@@ -153,5 +154,44 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         guard !self.retire || kept.isEmpty else {
             throw CommandFailure(.no, "\(kept.count) old keys of \(store.keys.name) had to stay, since they are needed")
         }
+    }
+}
+
+/// What came of sealing a store's records anew, as people read it: each record is in one of the numbers.
+package enum ResealingText {
+    /// Such as `103 records: 102 sealed anew under key k2, 1 under it already`: what a gateway has written meanwhile is.
+    ///
+    /// - Parameters:
+    ///   - records: all that were looked at.
+    ///   - left: whose account is being refreshed, or that others wrote each time.
+    ///   - unreadable: those that do not open.
+    package static func line(records: Int, resealed: Int, left: Int, unreadable: Int, key: String) -> String {
+        let others = [
+            ("under it already", records - resealed - left - unreadable), ("left as they are", left),
+            ("that do not open", unreadable),
+        ]
+        let counts = others.filter { $0.1 > 0 }.map { ", \($0.1) \($0.0)" }.joined()
+        return "\(records) records: \(resealed) sealed anew under key \(key)\(counts)"
+    }
+}
+
+/// Says now and then, on standard error, how far long work has come.
+struct ProgressLines {
+    private let work: String
+    private var next: BootInstant
+
+    /// - Parameter work: what is done with the records, as in `checked`.
+    init(_ work: String) {
+        self.work = work
+        self.next = BootInstant.now.advanced(by: Self.interval)
+    }
+
+    private static let interval = Duration.seconds(2)
+
+    mutating func reached(_ records: Int) {
+        let now = BootInstant.now
+        guard now >= self.next else { return }
+        self.next = now.advanced(by: Self.interval)
+        Console.mention("\(self.work) \(records) records so far")
     }
 }

@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 
 /// Accounts as people read them.
 package struct AccountText: Sendable {
@@ -85,5 +85,96 @@ package struct AccountText: Sendable {
             table.add([token.kind, token.outcome, token.reason ?? "-", nextTry, end])
         }
         return table.lines
+    }
+}
+
+/// Names and values, one pair a line, the values one below the other.
+package struct FactList: Sendable {
+    private var facts: [(name: String, value: String)] = []
+
+    package init() {}
+
+    /// Puts a pair below the others.
+    package mutating func add(_ name: String, _ value: String) {
+        self.facts.append((name, PlainText.line(value)))
+    }
+
+    /// One a pair.
+    package var lines: [String] {
+        let width = self.facts.map(\.name.count).max() ?? 0
+        return self.facts.map { name, value in
+            name + String(repeating: " ", count: width - name.count) + "  " + value
+        }
+    }
+}
+
+/// Rows under headings, in columns as wide as their widest cell.
+package struct TextTable: Sendable {
+    private let headings: [String]
+    private var rows: [[String]] = []
+
+    package init(_ headings: String...) {
+        self.headings = headings
+    }
+
+    /// Puts a row below the others. A missing cell is empty; one too many is left out.
+    package mutating func add(_ cells: [String]) {
+        let cells = cells.prefix(self.headings.count).map(PlainText.line)
+        self.rows.append(cells + Array(repeating: "", count: self.headings.count - cells.count))
+    }
+
+    /// The lines, without spaces at their ends.
+    package var lines: [String] {
+        let all = [self.headings] + self.rows
+        let widths = self.headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        return all.map { row in
+            let line = zip(row, widths)
+                .map { cell, width in cell + String(repeating: " ", count: width - cell.count) }
+                .joined(separator: "  ")
+            return String(line.reversed().drop { $0 == " " }.reversed())
+        }
+    }
+}
+
+/// Moments as people say them.
+package struct RelativeTime: Sendable {
+    /// What "now" is.
+    private let now: Date
+
+    package init(now: Date) {
+        self.now = now
+    }
+
+    /// `in 54 min`, `3 h ago`; a dash for `nil`.
+    ///
+    /// - Parameter moment: as the admin API writes it (RFC 3339, UTC with milliseconds); what is none is shown as it is.
+    package func text(_ moment: String?) -> String {
+        guard let moment else { return "-" }
+        guard let date = try? Self.format.parse(moment) else { return moment }
+        let seconds = Int64((date.timeIntervalSince(self.now)).rounded())
+        guard seconds != 0 else { return "now" }
+        let amount = Self.amount(seconds.magnitude)
+        return seconds > 0 ? "in \(amount)" : "\(amount) ago"
+    }
+
+    /// Whether a moment has come, as ``text(_:)`` takes it; what is none has not.
+    package func isOver(_ moment: String) -> Bool { (try? Self.format.parse(moment)).map { $0 <= self.now } ?? false }
+
+    /// Both ways: `in 54 min (2026-11-19T08:30:00.250Z)`.
+    package func longText(_ moment: String?) -> String {
+        guard let moment else { return "-" }
+        return "\(self.text(moment)) (\(moment))"
+    }
+
+    private static let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+
+    /// In the largest unit there is at least one and a half of, so that little is lost in rounding.
+    private static func amount(_ seconds: UInt64) -> String {
+        switch seconds {
+        case ..<90: "\(seconds) s"
+        case ..<5_400: "\((seconds + 30) / 60) min"
+        case ..<129_600: "\((seconds + 1_800) / 3_600) h"
+        default: "\((seconds + 43_200) / 86_400) d"
+        }
     }
 }

@@ -146,3 +146,28 @@ package enum Console {
         throw WriteFailure(number: errno)
     }
 }
+
+/// The operating system's own words.
+enum SystemText {
+    /// What an `errno` means.
+    static func reason(_ number: CInt) -> String {
+        guard let text = unsafe strerror(number) else { return "error \(number)" }
+        return unsafe String(cString: text)
+    }
+}
+
+/// Text from elsewhere made fit for a terminal, which obeys what it is shown.
+package enum PlainText {
+    /// `text` in one line: control, format and line-breaking characters as `\u{…}`.
+    package static func line(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            default: shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+}
