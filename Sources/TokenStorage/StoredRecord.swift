@@ -102,11 +102,13 @@ package struct StoreGuarantees: Equatable, Sendable {
 extension StoreGuarantees {
     /// The version that a write behind `expecting` names (`nil`: there is no record yet).
     ///
-    /// Where a store may lose its last writes the same number could be written twice, with other content: a writer that has
-    /// read the lost one would take the other for it, and write over that. So the number is drawn there.
+    /// Drawn, and not counted: a failover may lose the last writes, and on one host an earlier copy of the file may be put
+    /// back. The same number would then be written twice, with other content, and who has read the lost one would take the
+    /// other for it. Only what ends with its process counts.
     package func version(behind expecting: Version?) -> Version {
-        guard let expecting else { return self.failover == .losesNothing ? .first : Version(.random(in: Self.gaps)) }
-        guard self.failover == .losesSuffix else { return expecting.next }
+        let counts = self.reach == .process && self.failover == .losesNothing
+        guard let expecting else { return counts ? .first : Version(.random(in: Self.gaps)) }
+        guard !counts else { return expecting.next }
         let (sum, overflows) = expecting.rawValue.addingReportingOverflow(.random(in: Self.gaps))
         return Version(overflows ? .max : sum)
     }

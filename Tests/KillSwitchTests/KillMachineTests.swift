@@ -185,16 +185,23 @@ import TokenStorage
         #expect(machine.beginWait(for: Epoch(1)) == .list(self.kill.id))
     }
 
-    @Test func `versions can not be met again where a suffix may be lost, and count up elsewhere`() {
-        let counting = StoreGuarantees(reach: .network)
-        #expect(counting.version(behind: nil) == .first)
-        #expect(counting.version(behind: Version(7)) == Version(8))
-
-        let losing = StoreGuarantees(reach: .network, failover: .losesSuffix)
+    @Test(arguments: [
+        StoreGuarantees(reach: .host), StoreGuarantees(reach: .network),
+        StoreGuarantees(reach: .network, failover: .losesSuffix), StoreGuarantees(reach: .process, failover: .losesSuffix),
+    ])
+    func `no version is written twice with other content where writes may be lost or an earlier copy put back`(
+        losing: StoreGuarantees
+    ) {
         #expect(Set((0..<20).map { _ in losing.version(behind: nil) }).count > 1)
         #expect(Set((0..<20).map { _ in losing.version(behind: Version(7)) }).count > 1)
         #expect((0..<20).allSatisfy { _ in losing.version(behind: Version(7)) > Version(7) })
         #expect(losing.version(behind: Version(.max - 1)) == Version(.max))
+    }
+
+    @Test func `versions of a store that ends with its process count up`() {
+        let counting = StoreGuarantees(reach: .process)
+        #expect(counting.version(behind: nil) == .first)
+        #expect(counting.version(behind: Version(7)) == Version(8))
     }
 
     @Test(arguments: [nil, KillID.random()])

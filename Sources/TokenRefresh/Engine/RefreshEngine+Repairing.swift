@@ -155,8 +155,9 @@ extension AccountState {
 }
 
 extension AccountVault.Entry {
-    /// Others may have written so often meanwhile, unseen by this process.
-    private static let versionGap: UInt64 = 1_000
+    /// Above what others may have written meanwhile, unseen by this process; drawn, as two processes that put back different
+    /// records must not do so under one version.
+    private static let gaps: ClosedRange<UInt64> = 1 << 28...1 << 29
 
     /// Whether the store has lost this record, and it is to be put back over what is there. Where the store has another
     /// grant that one counts, unless the kill log, as this process has read it before the store fell back, says that this
@@ -176,7 +177,8 @@ extension AccountVault.Entry {
     /// A version that no process has seen.
     package func versionToPutBack(over found: AccountVault.Entry?) -> Version {
         let last = max(self.version, found?.version ?? self.version).rawValue
-        return Version(last > .max - Self.versionGap ? .max : last + Self.versionGap)
+        let (sum, overflows) = last.addingReportingOverflow(.random(in: Self.gaps))
+        return Version(overflows ? .max : sum)
     }
 }
 
