@@ -142,6 +142,14 @@ extension AccountState {
         self.noteIssue(at: snapshot.readAt)
     }
 
+    /// The store has acknowledged what the flight wrote: its claim, before the flight ends and tells of it. Reads from now on
+    /// must show it.
+    package mutating func didWrite(_ entry: AccountVault.Entry) {
+        guard self.stored?.entry.map({ $0.version < entry.version }) ?? true else { return }
+        self.revision += 1
+        self.stored = (entry, self.revision)
+    }
+
     private static func isOfOneClient(_ known: AccountRecord?, _ record: AccountRecord?) -> Bool {
         guard let known, let record else { return known == nil && record == nil }
         return known.binding.match(record.binding) == .same

@@ -74,9 +74,15 @@ extension RefreshEngine {
                 let version = self.vault.version(behind: expecting)
                 self.state.withLock { _ = $0.accountStates[account]?.flightWrites.insert(version) }
                 let result = await self.write(record, for: account, as: version, expecting: expecting)
-                if case .failure = result {
+                self.state.withLock { state in
+                    switch result {
+                    case .success:
+                        // A store that falls back loses this too, and nobody else may know of the claim to put it back.
+                        let entry = AccountVault.Entry(record: record, version: version)
+                        state.accountStates[account]?.didWrite(entry)
                     // Another's may come to have that number.
-                    self.state.withLock { _ = $0.accountStates[account]?.flightWrites.remove(version) }
+                    case .failure: state.accountStates[account]?.flightWrites.remove(version)
+                    }
                 }
                 self.log(result, of: account, complaint: &complaint)
                 if case .success = result {

@@ -125,6 +125,30 @@ import TokenStorage
         }
     }
 
+    @Test func `I1_a claim is put back while its token request is open, so that nobody else sends the refresh token`()
+        async throws
+    {
+        // Given a store whose hints come too late to tell a process of its own claim
+        let house = House(store: FaultyTokenStore(hints: false))
+        try await house.put(.expired())
+        let backup = house.store.history
+        self.provider.hold()
+        try await house.withReplica(self.provider) { replica in
+            let asked = replica.ask()
+            try await eventually("the use") { self.provider.heldCount == 1 }
+            let claimed = try await house.record()
+            house.store.history = backup
+
+            await replica.engine.reread(alice)
+
+            #expect(claimed?.claim != nil)
+            #expect(try await house.record() == claimed)
+            self.provider.release()
+            _ = await asked.value
+            #expect(self.provider.spent == ["rt-0"])
+        }
+    }
+
     @Test func `of an equal generation the store's record counts`() async throws {
         try await self.house.put(.valid())
         let backup = self.house.store.history
