@@ -74,7 +74,6 @@ package struct KillMachine: ~Copyable, Sendable {
     private var raised: Set<KillID> = []
     private var sealsAnew = false
     private var rewrites = 0
-
     private static let mostRewrites = 4
 
     package init(incarnation: IncarnationID, name: String, lease: Duration, _ guarantees: StoreGuarantees) {
@@ -143,9 +142,8 @@ package struct KillMachine: ~Copyable, Sendable {
             if case .joining = self.poll { return self.readLog() }
             return self.end(nil)
         case (.joining, .conflict(let entry)), (.acknowledging, .conflict(let entry)):
-            guard let entry, entry.record.incarnation == self.incarnation, !entry.record.isExpelled else {
-                return self.joinAnew()
-            }
+            let isOwn = entry?.record.incarnation == self.incarnation
+            guard let entry, isOwn, !entry.record.isExpelled else { return self.joinAnew() }
             // By a write whose answer was lost, or the store has lost one.
             return self.joinAgain(over: entry)
         case (.acknowledging, .failed(let error)) where !self.hasHeartbeat:
@@ -273,9 +271,8 @@ package struct KillMachine: ~Copyable, Sendable {
     private mutating func raise(behind read: KillLogContents) -> PollAction {
         self.ahead = nil
         guard self.isRenewal else { return self.fence(by: read) }
-        let pendingKill = self.log.pendingKills.first { pendingKill in
-            pendingKill.cause != nil && !self.raised.contains(pendingKill.entry.id)
-                && !read.contains(pendingKill.entry.id)
+        let pendingKill = self.log.pendingKills.first { kill in
+            kill.cause != nil && !self.raised.contains(kill.entry.id) && !read.contains(kill.entry.id)
         }
         guard let pendingKill else { return self.fence(by: read) }
         self.poll = .raising(read, pendingKill)

@@ -4,7 +4,7 @@ internal import TestKit
 internal import Testing
 internal import TokenModel
 
-@Suite struct AdminDoorTests {
+@Suite struct AdminAuthenticatorTests {
     @Test(arguments: [
         nil, "", "Bearer", "Bearer ", "Bearer wrong-canary", "Basic \(AdminFixture.adminToken)",
         AdminFixture.adminToken,

@@ -2,7 +2,7 @@ internal import AdminAPI
 internal import Listening
 internal import Testing
 
-@Suite struct ConnectionBookTests {
+@Suite struct ConnectionRegistryTests {
     private let home = PeerNetwork.v4(1)
     private let elsewhere = PeerNetwork.v4(2)
 

@@ -2,7 +2,7 @@ internal import AdminAPI
 internal import Testing
 internal import TokenModel
 
-@Suite struct SessionBookTests {
+@Suite struct SessionStoreTests {
     private let start = BootInstant(nanoseconds: 0)
     private let administrator = Administrator(name: "dana", role: .viewer)
     private let limits = SessionLimits(count: 2, idleTime: .seconds(60), time: .seconds(150))

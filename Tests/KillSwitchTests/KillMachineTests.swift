@@ -187,7 +187,8 @@ import TokenStorage
 
     @Test(arguments: [
         StoreGuarantees(reach: .host), StoreGuarantees(reach: .network),
-        StoreGuarantees(reach: .network, failover: .losesSuffix), StoreGuarantees(reach: .process, failover: .losesSuffix),
+        StoreGuarantees(reach: .network, failover: .losesSuffix),
+        StoreGuarantees(reach: .process, failover: .losesSuffix),
     ])
     func `no version is written twice with other content where writes may be lost or an earlier copy put back`(
         losing: StoreGuarantees

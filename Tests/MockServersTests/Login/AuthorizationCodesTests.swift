@@ -1,7 +1,7 @@
 import MockServers
 import Testing
 
-@Suite struct AuthorizationCodeBookTests {
+@Suite struct AuthorizationCodesTests {
     // The example of RFC 7636, appendix B.
     static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -20,10 +20,10 @@ import Testing
 
     struct Attempt: CustomTestStringConvertible {
         let what: String
-        var request = AuthorizationCodeBookTests.proven
+        var request = AuthorizationCodesTests.proven
         var code = "c1"
         var redirectURI: String? = "http://app/cb"
-        var verifier: String? = AuthorizationCodeBookTests.verifier
+        var verifier: String? = AuthorizationCodesTests.verifier
         var at = 59.0
         var works = false
 

@@ -1,7 +1,7 @@
 import MockServers
 import Testing
 
-@Suite struct DeviceCodeBookTests {
+@Suite struct DeviceCodesTests {
     let request = DeviceCodes.Request(account: "a0", scope: "read")
 
     func book() -> DeviceCodes {

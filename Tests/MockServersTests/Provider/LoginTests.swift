@@ -2,8 +2,8 @@ import MockServers
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct LoginTests {
-    static let verifier = AuthorizationCodeBookTests.verifier
-    static let challenge = AuthorizationCodeBookTests.challenge
+    static let verifier = AuthorizationCodesTests.verifier
+    static let challenge = AuthorizationCodesTests.challenge
 
     /// Opens the authorization page and takes apart where it redirects to.
     func authorize(_ address: ListeningAddress, _ query: String) async throws -> FormBody {

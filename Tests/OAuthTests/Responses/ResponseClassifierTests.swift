@@ -2,7 +2,7 @@ import OAuth
 import Testing
 import TokenModel
 
-@Suite struct AnswerClassifierTests {
+@Suite struct ResponseClassifierTests {
     @Test func `a full answer becomes a grant with all its parts`() {
         let body = """
             {"access_token": "A1.b-c_~+/=", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "R2",

@@ -109,7 +109,7 @@ import TokenModel
     }
 }
 
-@Suite struct PassBookTests {
+@Suite struct CredentialTableTests {
     @Test func `it holds the last pass of each account that is configured`() {
         var book = CredentialTable()
         book.apply(.installed(.sample(1)))

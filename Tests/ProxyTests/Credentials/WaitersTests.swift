@@ -2,7 +2,7 @@ import Proxy
 import Testing
 import TokenModel
 
-@Suite struct WaitingRoomTests {
+@Suite struct WaitersTests {
     private static let key = WaiterKey(slot: 0, refused: nil)
 
     @Test func `those who wait for the same share one question, and are let out in the order they came`() {

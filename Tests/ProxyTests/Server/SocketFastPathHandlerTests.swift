@@ -3,7 +3,7 @@ import NIOPosix
 import Proxy
 import Testing
 
-@Suite struct DirectOutputHandlerTests {
+@Suite struct SocketFastPathHandlerTests {
     /// Counts what comes to the channel.
     private final class Passage: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer

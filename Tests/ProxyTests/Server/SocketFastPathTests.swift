@@ -7,7 +7,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite struct DirectOutputTests {
+@Suite struct SocketFastPathTests {
     /// A connection, the other end of it, and the short way out, for the connection's loop alone.
     private struct Connection: Sendable {
         let upstream: Upstream

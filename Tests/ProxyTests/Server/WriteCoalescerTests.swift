@@ -2,7 +2,7 @@ import NIOCore
 import Proxy
 import Testing
 
-@Suite struct OutboxTests {
+@Suite struct WriteCoalescerTests {
     private let head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")
 
     @Test func `a head and small pieces go out as one`() {

@@ -4,16 +4,16 @@ import TokenRefresh
 import TokenStorage
 
 /// Who waits, and what they are told. Waiters are names.
-@Suite struct AccountDeskTests {
-    private typealias Desk = AccountState<String>
+@Suite struct AccountStateTests {
+    private typealias State = AccountState<String>
     private let now = Moment.start
 
     private func entry(_ record: AccountRecord, _ version: UInt64 = 1) -> AccountVault.Entry {
         AccountVault.Entry(record: record, version: Version(version))
     }
 
-    private func accountState(_ record: AccountRecord?) -> Desk {
-        var accountState = Desk(account: alice, binding: .acme)
+    private func accountState(_ record: AccountRecord?) -> State {
+        var accountState = State(account: alice, binding: .acme)
         if let record { _ = accountState.observe(self.entry(record), now: self.now) }
         return accountState
     }
@@ -22,7 +22,7 @@ import TokenStorage
         _ result: FlightOutcome.Result,
         _ record: AccountRecord?,
         _ version: UInt64 = 2,
-        after accountState: Desk
+        after accountState: State
     ) -> FlightOutcome {
         FlightOutcome(
             result,
@@ -36,21 +36,15 @@ import TokenStorage
 
     /// Asks, and says in a word what came of it.
     private func ask(
-        _ accountState: inout Desk,
+        _ accountState: inout State,
         _ name: String,
         _ request: CredentialRequest = .credential(refused: nil),
         at later: Duration = .zero,
         unless obstacle: CredentialError? = nil
     ) -> String {
         let id = WaiterID(rawValue: UInt64(accountState.waiterCount) + 1)
-        let answer = accountState.ask(
-            name,
-            as: id,
-            for: request,
-            timeout: .seconds(15),
-            unless: obstacle,
-            now: self.now.boot.advanced(by: later)
-        )
+        let now = self.now.boot.advanced(by: later)
+        let answer = accountState.ask(name, as: id, for: request, timeout: .seconds(15), unless: obstacle, now: now)
         switch answer {
         case .now(let waiter, .success(let credential)): return "\(waiter): generation \(credential.generation)"
         case .now(let waiter, .failure(let error)): return "\(waiter): \(error.code.rawValue)"
@@ -61,7 +55,7 @@ import TokenStorage
         }
     }
 
-    private func told(_ served: [Desk.Served]) -> [String] {
+    private func told(_ served: [State.Served]) -> [String] {
         served.map { served in
             switch served.result {
             case .success(let credential): "\(served.waiter): generation \(credential.generation)"
@@ -162,7 +156,7 @@ import TokenStorage
     }
 
     @Test func `a 401 that meets a process knowing nothing is judged by what the store says`() {
-        var accountState = Desk(account: alice, binding: .acme)
+        var accountState = State(account: alice, binding: .acme)
         let first = self.ask(&accountState, "a", .credential(refused: Generation(1)))
         #expect(first == "starts a flight")
 
@@ -218,7 +212,7 @@ import TokenStorage
     }
 
     @Test func `an operator's refresh waits for a flight of its own kind`() {
-        var accountState = Desk(account: alice, binding: .acme)
+        var accountState = State(account: alice, binding: .acme)
         _ = self.ask(&accountState, "a")
         let operators = self.ask(&accountState, "operator", .refresh)
         #expect(operators == "waits")
@@ -243,7 +237,7 @@ import TokenStorage
     }
 
     @Test func `a flight that failed is not repeated for a quarter of a second`() {
-        var accountState = Desk(account: alice, binding: .acme)
+        var accountState = State(account: alice, binding: .acme)
         _ = self.ask(&accountState, "a")
         _ = accountState.land(FlightOutcome(.failed(.any(.storeLost)), snapshot: nil), now: self.now.boot)
         let atOnce = self.ask(&accountState, "b", at: .milliseconds(249))

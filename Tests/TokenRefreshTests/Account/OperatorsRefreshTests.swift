@@ -5,14 +5,14 @@ import TokenStorage
 
 /// What the one is told who asked for a refresh, and not for a credential.
 @Suite struct OperatorsRefreshTests {
-    private typealias Desk = AccountState<String>
+    private typealias State = AccountState<String>
     private let now = Moment.start
     private var deadline: BootInstant { self.now.boot.advanced(by: .seconds(15)) }
     private let entry = AccountVault.Entry(record: .valid(), version: Version(1))
 
     /// A valid token, which an operator has refreshed all the same.
-    private func accountState() -> Desk {
-        var accountState = Desk(account: alice, binding: .acme)
+    private func accountState() -> State {
+        var accountState = State(account: alice, binding: .acme)
         _ = accountState.observe(self.entry, now: self.now)
         _ = accountState.ask(
             "operator",
@@ -24,7 +24,7 @@ import TokenStorage
         return accountState
     }
 
-    private func error(_ served: Desk.Served?) -> CredentialError? {
+    private func error(_ served: State.Served?) -> CredentialError? {
         if case .failure(let error)? = served?.result { error } else { nil }
     }
 

@@ -6,7 +6,7 @@ import TokenStorage
 
 /// A client that the provider has refused, after a reload by which it is asked by something else.
 @Suite struct RetryTests {
-    private typealias Desk = AccountState<String>
+    private typealias State = AccountState<String>
     private let now = Moment.start
     private let timing = RefreshTiming()
 
@@ -19,20 +19,21 @@ import TokenStorage
         )
     }
 
-    private func snapshot(_ record: AccountRecord, _ version: UInt64, after accountState: Desk) -> RecordSnapshot {
+    private func snapshot(_ record: AccountRecord, _ version: UInt64, after accountState: State) -> RecordSnapshot {
         let entry = AccountVault.Entry(record: record, version: Version(version))
         return RecordSnapshot(entry, after: accountState.snapshot, now: self.now)
     }
 
-    private func accountState(_ record: AccountRecord, asksOtherwise: Bool = true) -> Desk {
-        var accountState = Desk(account: alice, binding: .acme)
+    private func accountState(_ record: AccountRecord, asksOtherwise: Bool = true) -> State {
+        var accountState = State(account: alice, binding: .acme)
         _ = accountState.observe(AccountVault.Entry(record: record, version: Version(1)), now: self.now)
         _ = accountState.reload(binding: .acme, mints: false, asksOtherwise: asksOtherwise, now: self.now.boot)
         return accountState
     }
 
     /// Whether the account is refreshed at `later`, though nobody asks.
-    private func isDue(_ accountState: inout Desk, _ timing: RefreshTiming? = nil, at later: Duration = .zero) -> Bool {
+    private func isDue(_ accountState: inout State, _ timing: RefreshTiming? = nil, at later: Duration = .zero) -> Bool
+    {
         let now = self.now.boot.advanced(by: later)
         let appointment = accountState.appointment(timing ?? self.timing, now: now) { 0 }
         return appointment.map { $0 <= now } ?? false
@@ -40,7 +41,7 @@ import TokenStorage
 
     /// Has the flight that the retry was made for end like this.
     private func land(
-        _ accountState: inout Desk,
+        _ accountState: inout State,
         _ result: FlightOutcome.Result,
         _ record: AccountRecord,
         uses: Int = 0
@@ -116,7 +117,7 @@ import TokenStorage
     }
 
     @Test func `a refresh from before the reload that succeeds leaves nothing to try`() {
-        var accountState = Desk(account: alice, binding: .acme)
+        var accountState = State(account: alice, binding: .acme)
         _ = accountState.observe(AccountVault.Entry(record: Self.refused, version: Version(1)), now: self.now)
         _ = accountState.keepAppointment()
         _ = accountState.reload(binding: .acme, mints: false, asksOtherwise: true, now: self.now.boot)

@@ -6,7 +6,7 @@ import TokenRefresh
 import TokenStorage
 
 /// What is told of an account beside a state that sounds well.
-@Suite struct AccountTroubleTests {
+@Suite struct AccountIssueTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")

@@ -2,7 +2,7 @@
     import Testing
     import TokenRefresh
 
-    @Suite struct FailpointPlanTests {
+    @Suite struct FailpointConfigurationTests {
         @Test func `a step without a failpoint is passed`() throws {
             var plan = try FailpointConfiguration("after_claim=kill")
 

@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-@Suite struct SetbackTests {
+@Suite struct RefreshFailureTests {
     @Test(arguments: [
         (0, Duration.milliseconds(500)), (1, .seconds(1)), (2, .seconds(2)), (5, .seconds(16)), (6, .seconds(30)),
         (60, .seconds(30)), (Int.max, .seconds(30)),

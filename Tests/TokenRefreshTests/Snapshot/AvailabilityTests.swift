@@ -3,7 +3,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-@Suite struct StandingTests {
+@Suite struct AvailabilityTests {
     private let now = Moment.start
 
     private func standing(_ record: AccountRecord?, for refresh: RefreshRequest = .usable, at later: Duration = .zero)

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Several incarnations in one `state_dir`. One whose register is gone without ``IncarnationRegistry/close()`` has been killed, as far as
 /// the others can tell: the kernel has its lock back.
-@Suite struct BootRegisterTests {
+@Suite struct IncarnationRegistryTests {
     private let directory: TemporaryDirectory
     private let keyRing = KeyRing(current: .random())
     private let alice = AccountID("alice")
