@@ -82,7 +82,7 @@ import TokenStorageSQLite
         defer { withExtendedLifetime(store) {} }
 
         // Given an end that was cut off
-        try await store.remove(.audit(6), expecting: .first)
+        try await store.remove(.audit(6), expecting: #require(try await store.read(.audit(6))).version)
         let short = try await self.audit("--verify", "--store", in: directory)
         #expect(short.exitCode == 0, "\(short.errors)")
         let missed = try await self.audit("--verify", "--store", "--expect", head, in: directory)
@@ -98,7 +98,12 @@ import TokenStorageSQLite
         let stored = try #require(try await store.read(.audit(4)))
         var bytes = stored.value.bytes
         bytes[bytes.count - 1] ^= 1
-        try await store.write(SealedBytes(bytes: bytes), at: .audit(4), as: Version(2), expecting: .first)
+        try await store.write(
+            SealedBytes(bytes: bytes),
+            at: .audit(4),
+            as: stored.version.next,
+            expecting: stored.version
+        )
         for place in [[], ["--store"]] {
             let outcome = try await Program.run(
                 "martlet",
@@ -114,7 +119,7 @@ import TokenStorageSQLite
         }
 
         // and one that is gone, then that is the first
-        try await store.remove(.audit(2), expecting: .first)
+        try await store.remove(.audit(2), expecting: #require(try await store.read(.audit(2))).version)
         let gone = try await self.audit("--verify", "--store", "--json", in: directory)
         #expect(gone.exitCode == 1)
         #expect(gone.output.contains(#""broken":2"#), "\(gone.output)")
