@@ -167,6 +167,24 @@ extension OpenFile {
         _ = Self.retrying { flock(self.number, LOCK_UN) }
     }
 
+    /// Takes a second lock of this file's, which neither knows of ``lock()`` nor keeps anybody from it (fcntl(2), a lock of
+    /// the open file description). Never waits.
+    ///
+    /// - Returns: whether it was to be had.
+    package func lockQueue() -> Bool { self.setQueueLock(F_WRLCK) }
+
+    /// Lets go of what ``lockQueue()`` took.
+    package func unlockQueue() { _ = self.setQueueLock(F_UNLCK) }
+
+    private func setQueueLock(_ type: Int32) -> Bool {
+        var range = flock()
+        range.l_type = Int16(type)
+        range.l_whence = Int16(SEEK_SET)
+        // F_OFD_SETLK of Linux's <fcntl.h>, which glibc gives to C alone.
+        let setLock: Int32 = 37
+        return Self.retrying { unsafe fcntl(self.number, setLock, &range) } == 0
+    }
+
     /// Whether its path still names this file, and not another one or none.
     package func isInPlace() throws(SystemCallError) -> Bool {
         var (mine, there) = (stat(), stat())

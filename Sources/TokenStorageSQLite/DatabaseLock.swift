@@ -11,6 +11,10 @@ internal import TokenStorage
 ///
 /// It is flock(2) on a file of its own, `<database>.lock`: to close any descriptor of the database, its log or its index
 /// drops SQLite's locks on them. The file stays for good; who finds it removed or replaced goes over to the new one.
+///
+/// A process that commits without a pause would take it again before any other one looks. So processes stand in a queue
+/// first, which is an fcntl(2) lock on the same file: one at a time tries for the lock itself, and who has just let go
+/// comes behind it. The queue is a courtesy: a process that is stopped in it holds the others up by ``courtesy`` each time.
 final class DatabaseLock: Sendable {
     private struct Known {
         weak var lock: DatabaseLock?
@@ -20,8 +24,10 @@ final class DatabaseLock: Sendable {
     /// poll, and not queue.
     private static let known = Mutex<[String: Known]>([:])
 
-    /// Between tries, in microseconds. Short, because a busy process lets go for moments only.
-    private static let pause: UInt32 = 1_000
+    /// Between tries, in microseconds: of those in the queue, and of the one at its head.
+    private static let pauses: (waiting: UInt32, next: UInt32) = (1_000, 200)
+    /// How long the queue is waited in. Many commits long.
+    private static let courtesy = Duration.milliseconds(200)
 
     private let database: String
     /// This process's own queue for the file.
@@ -59,10 +65,13 @@ final class DatabaseLock: Sendable {
         guard self.turn.wait(timeout: .now() + .nanoseconds(Int(rest / .nanoseconds(1)))) == .success else {
             throw self.late
         }
+        let patience = min(deadline, .now + Self.courtesy)
+        while !self.file.withLock({ $0.lockQueue() }), ContinuousClock.now < patience { usleep(Self.pauses.waiting) }
+        defer { self.file.withLock { $0.unlockQueue() } }
         do throws(StoreError) {
             while try !self.tryFile() {
                 guard ContinuousClock.now < deadline else { throw self.late }
-                usleep(Self.pause)
+                usleep(Self.pauses.next)
             }
         } catch {
             self.turn.signal()

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Glibc
+import LocalFiles
 import TestKit
 import Testing
 import TokenModel
@@ -39,6 +40,12 @@ struct DatabaseLockTests {
         try #require(number >= 0)
         defer { close(number) }
         return flock(number, LOCK_EX | LOCK_NB) != 0
+    }
+
+    /// Whether somebody stands at the head of the queue for the lock now.
+    private func isQueued() throws -> Bool {
+        let file = try OpenFile(opening: self.path + ".lock", O_RDWR)
+        return !file.lockQueue()
     }
 
     private var logSize: Int { self.directory.bytes(of: "store.db-wal")?.count ?? 0 }
@@ -92,6 +99,34 @@ struct DatabaseLockTests {
         }
 
         try await self.write(store, .account("bob"))
+    }
+
+    @Test func `a commit that waits stands in the queue, and leaves it when it has the lock`() async throws {
+        let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
+        let other = try DatabaseQueue(path: self.path, configuration: self.unsafe)
+        try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let holder = try OpenFile(opening: self.path + ".lock", O_RDWR)
+        let isHeld = try holder.lock()
+        try #require(isHeld)
+
+        async let writing: Void = self.write(store, self.key)
+        try await eventually("the write to stand in the queue") { try self.isQueued() }
+        holder.unlock()
+        try await eventually("the write to have left the queue") { try !self.isQueued() }
+        #expect(try self.isLocked())
+        try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+        try await writing
+    }
+
+    @Test func `one that is stopped in the queue holds nobody up for long`() async throws {
+        let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
+        let stopped = try OpenFile(opening: self.path + ".lock", O_RDWR)
+        let isFirst = stopped.lockQueue()
+        try #require(isFirst)
+
+        try await self.write(store, self.key)
+
+        #expect(try self.isQueued())
     }
 
     /// SQLite's own would come with the last connection.
